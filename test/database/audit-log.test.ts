@@ -1,7 +1,6 @@
 /** The audit log, on each database that can hold it: every act has its line, lines are only added, and read page by page. */
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,24 +12,11 @@ import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
 import { AUDIT_ACTIONS, decodeAuditLine, encodeAuditLine } from '../../src/wire/audit-messages.ts';
-import { makeSchema } from '../support/postgres.ts';
+import { DATABASES, type DatabaseLocation } from '../support/databases.ts';
 import { runs } from '../support/property.ts';
 
-type Location = { readonly uri: string; remove(): Promise<void> };
-
-const LOCATIONS: readonly (readonly [string, () => Promise<Location>])[] = [
-  [
-    'SQLite',
-    async () => {
-      const uri = await mkdtemp(join(tmpdir(), 'quark-audit-'));
-      return { uri, remove: () => rm(uri, { recursive: true, force: true }) };
-    },
-  ],
-  ['PostgreSQL', makeSchema],
-];
-
-describe.each(LOCATIONS)('on %s', (_name, makeLocation) => {
-  let location: Location;
+describe.each(DATABASES)('on %s', (_name, makeLocation) => {
+  let location: DatabaseLocation;
   let spaces: StoreSpaces;
   let access: AccessBook;
   let audit: AuditLog;

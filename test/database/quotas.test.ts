@@ -13,25 +13,12 @@ import { usageByProject } from '../../src/store/sql/sql-usage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NO_USAGE, type QuotaUse, type UsedAmounts } from '../../src/store/quotas.ts';
 import { sha256Of } from '../service/filled-store.ts';
-import { makeSchema } from '../support/postgres.ts';
+import { DATABASES, type DatabaseLocation } from '../support/databases.ts';
 import { runs } from '../support/property.ts';
 import { bytesOf, mergeOf, runOf, segmentOf } from '../support/segments.ts';
 
-type Location = { readonly uri: string; remove(): Promise<void> };
-
-const LOCATIONS: readonly (readonly [string, () => Promise<Location>])[] = [
-  [
-    'SQLite',
-    async () => {
-      const uri = await mkdtemp(join(tmpdir(), 'quark-quotas-'));
-      return { uri, remove: () => rm(uri, { recursive: true, force: true }) };
-    },
-  ],
-  ['PostgreSQL', makeSchema],
-];
-
-describe.each(LOCATIONS)('on %s', (name, makeLocation) => {
-  let location: Location;
+describe.each(DATABASES)('on %s', (name, makeLocation) => {
+  let location: DatabaseLocation;
   let spaces: StoreSpaces;
   let access: AccessBook;
   let space: string;

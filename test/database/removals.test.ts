@@ -1,8 +1,5 @@
 /** Removing spaces and users, on each database: nothing of them opens, and in the end nothing of them is stored. */
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import type { Principal } from '../../src/service/access/principal.ts';
@@ -12,26 +9,13 @@ import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { numberCell, sqlOne } from '../../src/store/sql/sql-database.ts';
 import { finishRemovals } from '../../src/store/sql/sql-removals.ts';
 import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
-import { makeSchema } from '../support/postgres.ts';
+import { DATABASES, type DatabaseLocation } from '../support/databases.ts';
 import { runOf, segmentOf } from '../support/segments.ts';
-
-type Location = { readonly uri: string; remove(): Promise<void> };
-
-const LOCATIONS: readonly (readonly [string, () => Promise<Location>])[] = [
-  [
-    'SQLite',
-    async () => {
-      const uri = await mkdtemp(join(tmpdir(), 'quark-removals-'));
-      return { uri, remove: () => rm(uri, { recursive: true, force: true }) };
-    },
-  ],
-  ['PostgreSQL', makeSchema],
-];
 
 const DAY_MS = 86_400_000;
 
-describe.each(LOCATIONS)('on %s', (_name, makeLocation) => {
-  let location: Location;
+describe.each(DATABASES)('on %s', (_name, makeLocation) => {
+  let location: DatabaseLocation;
   let spaces: StoreSpaces;
   let access: AccessBook;
   let removals: Removals;
