@@ -12,36 +12,23 @@ import { OwnAccess } from '../../src/service/access/own-access.ts';
 import { storedSpace } from '../../src/service/access/principal.ts';
 import { sql, textCell, type SqlRow, type SqlWork } from '../../src/store/sql/sql-database.ts';
 import type { StoreSpaces } from '../../src/store/sql/sql-store.ts';
-import { makeSchema } from '../support/postgres.ts';
+import { DATABASES, type DatabaseLocation } from '../support/databases.ts';
 
-type Place = { readonly uri: string; remove(): Promise<void> };
-
-const PLACES: readonly (readonly [string, () => Promise<Place>])[] = [
-  [
-    'SQLite',
-    async () => {
-      const uri = await mkdtemp(join(tmpdir(), 'quark-access-'));
-      return { uri, remove: () => rm(uri, { recursive: true, force: true }) };
-    },
-  ],
-  ['PostgreSQL', makeSchema],
-];
-
-describe.each(PLACES)('on %s', (_name, makePlace) => {
-  let place: Place;
+describe.each(DATABASES)('on %s', (_name, makeLocation) => {
+  let location: DatabaseLocation;
   let spaces: StoreSpaces;
   let access: AccessBook;
   const clock = { nowMs: 0, now: (): number => clock.nowMs };
 
   beforeEach(async () => {
     clock.nowMs = 1_700_000_000_000;
-    place = await makePlace();
-    spaces = await openSpaces(place.uri, { clock });
+    location = await makeLocation();
+    spaces = await openSpaces(location.uri, { clock });
     access = new AccessBook({ database: spaces.database, clock, timingSafeEqual });
   }, 120_000);
   afterEach(async () => {
     await spaces.close();
-    await place.remove();
+    await location.remove();
   });
 
   async function user(name: string): Promise<Awaited<ReturnType<AccessBook['identify']>>> {
