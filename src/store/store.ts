@@ -79,7 +79,6 @@ export type {
   DeletedProject,
   DeleteProjectOptions,
   DeleteRunOptions,
-  ProjectRemoval,
   RunDeletion,
 } from './deletion.ts';
 

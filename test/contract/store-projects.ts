@@ -15,8 +15,8 @@ export function describeProjects(place: LocationUnderTest): void {
     expect(there).toEqual(here);
     return here ?? [];
   };
-  const ensure = (id: string): Promise<StoredProject> =>
-    place.store.ensureProject({ id, name: 'digits', createdAtMs: 5 });
+  const ensure = (id: string, name = 'digits'): Promise<StoredProject> =>
+    place.store.ensureProject({ id, name, createdAtMs: 5 });
 
   describe('deletion of projects', () => {
     test('a project is gone with its last run, and comes back with the first that is restored', async () => {
@@ -64,6 +64,24 @@ export function describeProjects(place: LocationUnderTest): void {
       await place.store.createRun(runOf({ id: 'run_2', projectId: id }));
       expect(await names()).toEqual(['digits']);
       expect(await ensure('project_2')).toMatchObject({ id });
+    });
+
+    test('of a purge and a run that begins at once, the run has its project', async () => {
+      const other = await place.openAnother();
+      await place.store.deleteRun(RUN_ID, { keepMs: 0 });
+      for (let round = 0; round < 8; round++) {
+        const [project, first, next] = [`p${round}`, `run_first_${round}`, `run_next_${round}`];
+        const of = { projectId: project, projectName: project };
+        await place.store.ensureProject({ id: project, name: project, createdAtMs: 5 });
+        await place.store.createRun(runOf({ id: first, ...of }));
+        await place.store.deleteRun(first, { keepMs: 0 });
+        await Promise.all([
+          place.store.purgeDeletedRuns(),
+          other.createRun(runOf({ id: next, ...of })),
+        ]);
+        expect(await names()).toContain(project);
+        expect(await ensure(project, project)).toMatchObject({ id: project });
+      }
     });
 
     test('only a project without runs can be removed', async () => {
