@@ -16,7 +16,7 @@ const dist = fileURLToPath(new URL('../dist/', import.meta.url));
  * both are part of recording in every page, and take some 8 kB. It was 126,000 until the series reader of the page and of
  * analyses became a method of `RunReader` and manifests, runs and leases were declared as shapes: some 4 kB. It was 130,000 until
  * stores deleted runs, tables, artifacts and blobs, and generations fenced sessions and ended runs of closed pages: some 10 kB. It
- * was 141,000 until stores deleted projects: some 0.8 kB.
+ * was 141,000 until stores deleted projects and segments said that they were downsampled: some 1 kB.
  */
 export const CORE_BUDGET_BYTES = 142_000;
 /**

@@ -65,7 +65,7 @@ export { type MetricColumns, type MetricFilter } from './read/metric-columns.ts'
 export { type RecordedSeries } from './read/growing-series.ts';
 export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';
 export { MetricRecord } from './read/metric-record.ts';
-export { openRun, RunReader, type RunDownsampling } from './read/run-reader.ts';
+export { openRun, RunReader } from './read/run-reader.ts';
 export {
   archiveRun,
   deleteRun,

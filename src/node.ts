@@ -55,6 +55,7 @@ export {
   type RetentionStep,
 } from './retention/plan.ts';
 export { type Exemption } from './retention/run-facts.ts';
+export { readDownsampling, type RunDownsampling } from './read/downsampling.ts';
 export { type RowsLeft } from './retention/thin.ts';
 export {
   applyRetention,

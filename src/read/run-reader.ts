@@ -5,7 +5,6 @@ import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { TABLES } from '../records/tables.ts';
-import { downsamplingOf } from '../segment/manifest.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
 import { type Store } from '../store/store.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
@@ -14,17 +13,6 @@ import { readMetrics } from './metric-records.ts';
 import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.ts';
 import { readEvents, type EventFilter } from './tables.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
-
-/** What a rule of retention has left of the metrics of a run. */
-export type RunDownsampling = {
-  /** Samples of each metric that were left at most. */
-  readonly pointsPerMetric: number;
-  /** When it was done, the last time; UTC epoch milliseconds. */
-  readonly atMs: number;
-  /** Rows of the metrics now, and with those that are gone. */
-  readonly rows: number;
-  readonly rowsBefore: number;
-};
 
 /** Reads one run. Never changes it. */
 export class RunReader {
@@ -91,20 +79,6 @@ export class RunReader {
       for (const one of await this.#store.listSegments({ runId, table, superseded: true }))
         if (one.superseded === true) rows += one.rowCount;
     return rows;
-  }
-
-  /** Whether a rule has downsampled the metrics of the run: what is left of them is as it was recorded. Undefined where none has. */
-  async downsampling(): Promise<RunDownsampling | undefined> {
-    const segments = await this.#store.listSegments({
-      runId: this.run.id,
-      table: 'metrics',
-      empty: true,
-    });
-    const { downsampledAtMs = 0, downsampledTo } = downsamplingOf(segments);
-    if (downsampledTo === undefined) return undefined;
-    const gone = segments.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
-    const rows = segments.reduce((sum, one) => sum + one.rowCount, 0);
-    return { pointsPerMetric: downsampledTo, atMs: downsampledAtMs, rows, rowsBefore: rows + gone };
   }
 
   /** All metric keys of the run, in alphabetical order. */

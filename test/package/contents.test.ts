@@ -252,6 +252,7 @@ describe('exported names', () => {
         "planRetention",
         "pruneBackup",
         "queryRuns",
+        "readDownsampling",
         "readRetention",
         "restoreBackup",
         "saveRetention",

@@ -1,5 +1,6 @@
 /** `quark show RUN`: everything a run says about itself. */
-import type { RunReader, RunDownsampling } from '../../index.ts';
+import type { RunReader } from '../../index.ts';
+import { readDownsampling, type RunDownsampling } from '../../node.ts';
 import {
   EXIT,
   findRunByPrefix,
@@ -26,7 +27,7 @@ export const showCommand: Command = {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
       const superseded = await reader.supersededRows();
-      const thinning = await reader.downsampling();
+      const thinning = await readDownsampling(reader.store, reader.run.id);
       if (args.flag('json')) {
         const rest = {
           ...(superseded === 0 ? {} : { superseded_rows: superseded }),

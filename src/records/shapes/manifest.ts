@@ -102,11 +102,11 @@ const fields = {
   downsampledTo: optional(
     count({
       min: 1,
-      doc: 'Rows of each metric that were left, at most, when they were downsampled.',
+      doc: 'Rows of a metric left when downsampled.',
     }),
   ),
   /** UTC epoch milliseconds. */
-  downsampledAtMs: optional(count({ doc: 'When they were downsampled; UTC epoch milliseconds.' })),
+  downsampledAtMs: optional(count({ doc: 'UTC epoch milliseconds.' })),
   /** Batches this segment took the place of when it was made by a merge; empty for a segment as written. */
   sources: list(batchRangeShape, 'BatchRange', { check: checkRanges }),
 };
