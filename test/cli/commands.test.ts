@@ -364,7 +364,7 @@ describe('the command line', () => {
     [['runs', 'extra'], 'Unexpected argument "extra"'],
     [['show'], 'needs RUN'],
     [['runs', '--limit', 'many'], '--limit must be a whole number'],
-    [['runs', '--limit', '-1'], "'--limit'"],
+    [['runs', '--limit', '-1'], '--limit must be a whole number, 0 or more; got "-1"'],
     [['runs', '--limit'], "'--limit <value>' argument missing"],
     [['runs', '--status', 'fine'], '--status must be one of'],
     [['runs', '--storage-dir', ''], 'must not be empty'],
