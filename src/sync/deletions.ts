@@ -10,7 +10,7 @@ import type { OnDeletedRemotely } from '../store/persistence.ts';
 import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { deletionEvent } from './deletion-event.ts';
-import { problemOf } from './failures.ts';
+import { problemOf, retryAfterMs } from './failures.ts';
 import type { FoundRun, Member, ReadNote, SyncNotes } from './sync-notes.ts';
 
 /** What {@link DeletionSync} is made of. */
@@ -61,9 +61,9 @@ export class DeletionSync {
     const nowMs = clock.now();
     if (isChanged || members.size === 0 || Math.abs(nowMs - this.#readAtMs) < compareEveryMs)
       return isChanged;
-    const isFound = await this.#readTombstones(openRemote, members, snapshot);
+    // Where they cannot be read, rows are sent all the same, and they are read at the next interval.
     this.#readAtMs = nowMs;
-    return isFound;
+    return this.#readTombstones(openRemote, members, snapshot);
   }
 
   /** The service says that a run was deleted there. Returns the problem that the status shows; null where the copy here goes, too. */
@@ -145,8 +145,8 @@ export class DeletionSync {
       const found = await (await openRemote()).listDeletedRuns();
       deleted = new Set(found.map(({ id }) => id));
     } catch (error) {
-      // A service that is away, or that is older than deletion, deletes nothing now. One that is busy is asked after a pause.
-      if (!isQuarkError(error) || isStoreError(error, 'busy')) throw error;
+      // A service that is away, or that is older than deletion, deletes nothing now. One that asks for a pause gets it.
+      if (!isQuarkError(error) || retryAfterMs(error) > 0) throw error;
       return false;
     }
     let isChanged = false;

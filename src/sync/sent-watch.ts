@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import type { StoreIdentity, Store } from '../store/store.ts';
 import { compareSent, type RunLoss } from './compare-sent.ts';
+import { retryAfterMs } from './failures.ts';
 import type { LossNotes } from './loss-notes.ts';
 import { NotesTaken, type FoundRun, type SyncNotes } from './sync-notes.ts';
 
@@ -89,6 +90,7 @@ export class SentWatch {
    *
    * @param opened the service, where it is open already
    * @throws {NotesTaken} when somebody else sends
+   * @throws {SessionStoreError} when the service asks for a pause
    */
   async step(
     opened: Store | undefined,
@@ -114,6 +116,8 @@ export class SentWatch {
       // A service that is too old to be asked is trusted, as it was before.
       if (isQuarkError(error, 'unsupported')) this.#queue.clear();
       this.#retryMs = nowMs + RETRY_MS;
+      // A service that asks for a pause gets it. After the pause, rows come first.
+      if (retryAfterMs(error) > 0) throw error;
       return false;
     }
   }

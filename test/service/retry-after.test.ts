@@ -31,7 +31,8 @@ async function record(
 ): Promise<{
   readonly clock: TestClock;
   readonly outbox: OutboxStore;
-  readonly check: () => Promise<void>;
+  /** `more`: rows of other writers that were appended since. */
+  readonly check: (more?: Readonly<Record<string, number>>) => Promise<void>;
 }> {
   const clock = new TestClock(1_700_000_000_000);
   const service = await services.start({ keyless: 'always', limits, clock });
@@ -48,7 +49,7 @@ async function record(
   return {
     clock,
     outbox,
-    check: async () => {
+    check: async (more = {}) => {
       const status = await outbox.sync.status();
       expect(status).toMatchObject({ pendingRuns: 0, pendingRows: 0, refusedSegments: [] });
       // Its own comparisons would count for the limit as well.
@@ -64,8 +65,10 @@ async function record(
         return answer;
       };
       const store = await openHttpStorage(service.url, { space: 'default', fetch: slowly });
-      const progress = { acknowledged: SEGMENTS * ROWS, tried: SEGMENTS * ROWS };
-      expect(await compareRows(store, new Map([['w', progress]]), RUN_ID)).toEqual([]);
+      const progress = Object.entries({ w: SEGMENTS * ROWS, ...more }).map(
+        ([writer, rows]) => [writer, { acknowledged: rows, tried: rows }] as const,
+      );
+      expect(await compareRows(store, new Map(progress), RUN_ID)).toEqual([]);
       await store.close();
     },
   };
@@ -117,6 +120,42 @@ test.each([
     await finish(outbox, clock);
     expect(refusals).toBe(1);
     await check();
+  },
+);
+
+test.each(['/deleted-runs', '/batches'])(
+  'a proxy answers a GET of %s with Retry-After: nothing is sent before',
+  async (path) => {
+    let isArmed = false;
+    let refusals = 0;
+    let requests = 0;
+    const { clock, outbox, check } = await record(async (request) => {
+      requests += 1;
+      if (!isArmed || refusals > 0 || !request.url.includes(path)) return fetch(request);
+      refusals += 1;
+      return new Response('Later', { status: 503, headers: { 'retry-after': '120' } });
+    });
+    await finish(outbox, clock);
+    isArmed = true;
+    // The interval of both.
+    clock.advance(60_000);
+    await outbox.appendSegments([segmentOf('late', 0, ROWS, RUN_ID)]);
+    await expect
+      .poll(async () => {
+        if (refusals === 0) clock.advance(100);
+        return (await outbox.sync.status()).state;
+      }, PATIENCE)
+      .toBe('waiting');
+    expect(refusals).toBe(1);
+    const { nextAttemptAtMs } = await outbox.sync.status();
+    const waitMs = (nextAttemptAtMs ?? 0) - clock.now();
+    expect(waitMs).toBeGreaterThanOrEqual(120_000);
+    const before = requests;
+    clock.advance(waitMs - 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(requests).toBe(before);
+    await finish(outbox, clock);
+    await check({ late: ROWS });
   },
 );
 
