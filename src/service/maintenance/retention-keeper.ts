@@ -6,17 +6,13 @@ import { sql, textCell, type SqlWork } from '../../store/sql/sql-database.ts';
 import { AuditLog, MACHINE } from '../access/audit-log.ts';
 import { auditStore } from '../access/audited.ts';
 import { ownerOf } from '../access/principal.ts';
+import { eachSpace, type SpaceWorkOptions } from './each-space.ts';
 import type { MaintainedSpaces } from './maintenance.ts';
 
 /** How the rules of all spaces are applied. */
-export type RetentionKeeperOptions = {
+export type RetentionKeeperOptions = SpaceWorkOptions & {
   readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Called before each space; false ends the work. */
-  readonly goOn: () => Promise<boolean>;
   readonly onApplied: (space: string, counts: RetentionCounts) => void;
-  /** What one space failed with; the others are done all the same. */
-  readonly onFailure: (space: string, error: unknown) => void;
 };
 
 /** What was done in a space. */
@@ -34,41 +30,33 @@ export type RetentionCounts = {
 /** Applies the rules of the spaces one after the other; false when it was stopped before the last. */
 export async function retainSpaces(
   spaces: MaintainedSpaces,
-  { clock, goOn, onApplied, onFailure, signal }: RetentionKeeperOptions,
+  options: RetentionKeeperOptions,
 ): Promise<boolean> {
+  const { clock, onApplied, signal } = options;
   const audit = new AuditLog(spaces.database, clock);
-  for (const space of await spaces.database.read(listRuledSpaces)) {
-    if (signal.aborted || !(await goOn())) return false;
-    const store = spaces.store(space);
-    try {
-      const settings = await readRetention(store);
-      if (settings === undefined) continue;
-      const audited = auditStore(store, { audit, actor: MACHINE, storedName: space });
-      const { done, skipped } = await applyRetention(audited, settings, { clock, signal });
-      if (done.length + skipped.length === 0) continue;
-      const counts = countsOf(done, skipped.length);
-      const { name, ownerId } = ownerOf(space);
-      await audit.record({
-        ...MACHINE,
-        action: 'retention.apply',
-        target: { kind: 'space', id: name },
-        ownerId,
-        space: name,
-        detail: {
-          ...snakeCounts(counts),
-          rules: settings.rules.map(describeRule),
-          ...downsampledDetail(done),
-        },
-      });
-      onApplied(space, counts);
-    } catch (error) {
-      if (signal.aborted) return false;
-      onFailure(space, error);
-    } finally {
-      await store.close();
-    }
-  }
-  return true;
+  const ruled = await spaces.database.read(listRuledSpaces);
+  return eachSpace(spaces, ruled, options, async (store, space) => {
+    const settings = await readRetention(store);
+    if (settings === undefined) return;
+    const audited = auditStore(store, { audit, actor: MACHINE, storedName: space });
+    const { done, skipped } = await applyRetention(audited, settings, { clock, signal });
+    if (done.length + skipped.length === 0) return;
+    const counts = countsOf(done, skipped.length);
+    const { name, ownerId } = ownerOf(space);
+    await audit.record({
+      ...MACHINE,
+      action: 'retention.apply',
+      target: { kind: 'space', id: name },
+      ownerId,
+      space: name,
+      detail: {
+        ...snakeCounts(counts),
+        rules: settings.rules.map(describeRule),
+        ...downsampledDetail(done),
+      },
+    });
+    onApplied(space, counts);
+  });
 }
 
 const MAX_LISTED = 20;
