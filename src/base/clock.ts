@@ -6,6 +6,9 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** A day, in milliseconds. */
+export const DAY_MS = 86_400_000;
+
 /** Longer delays fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 

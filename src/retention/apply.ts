@@ -1,6 +1,6 @@
 /** Does what the rules of a space ask for, and stores the rules. */
 import { checkNotAborted } from '../base/assert.ts';
-import { systemClock } from '../base/clock.ts';
+import { DAY_MS, systemClock } from '../base/clock.ts';
 import { isQuarkError, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { asGiven, optional, orDefault, readOptions, text } from '../base/options.ts';
 import { checkStore } from '../read/runs.ts';
@@ -28,7 +28,6 @@ export type RetentionReport = {
   readonly skipped: readonly SkippedStep[];
 };
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** The note that rules are stored in. */
 export const RETENTION_NOTE = 'retention/settings';
 

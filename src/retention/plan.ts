@@ -1,6 +1,6 @@
 /** What the rules of a space would do now. Nothing is changed. */
 import { checkNotAborted } from '../base/assert.ts';
-import { systemClock, type Clock } from '../base/clock.ts';
+import { DAY_MS, systemClock, type Clock } from '../base/clock.ts';
 import { asGiven, optional, orDefault, readOptions } from '../base/options.ts';
 import type { RunStatus } from '../records/literals.ts';
 import { checkStore } from '../read/runs.ts';
@@ -58,8 +58,6 @@ export type PlanOptions = {
   readonly clock?: Pick<Clock, 'now'> | undefined;
   readonly signal?: AbortSignal | undefined;
 };
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * What the rules would do now. A run has at most one step: that of the first rule that deletes it, or else of the first that archives

@@ -1,5 +1,5 @@
 /** From a service and a local store to an outbox, with what the place it runs in has to offer. */
-import { systemClock, type Clock } from '../base/clock.ts';
+import { DAY_MS, systemClock, type Clock } from '../base/clock.ts';
 import { ifAllowed } from '../base/if-allowed.ts';
 import { isNode } from '../base/runtime.ts';
 import { openHttpStorage } from '../wire/http-store.ts';
@@ -34,8 +34,6 @@ export type OutboxOptions = {
 
 /** Bodies that browsers send on after the page is gone: 64 KiB for all requests of a page together. */
 const KEEPALIVE_BYTES = 48 * 1024;
-
-const DAY_MS = 24 * 3600 * 1000;
 
 /** Opens an outbox over a local store. The service is opened when it is first needed. */
 export function openOutbox(local: Store, options: OutboxOptions): OutboxStore {

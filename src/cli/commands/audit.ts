@@ -3,9 +3,9 @@ import { AUDIT_ACTIONS, type AuditFilter, type AuditLine } from '../../service.t
 import { UsageError } from '../support/args.ts';
 import { EXIT, JSON_OPTION, jsonText, type Command } from '../support/command.ts';
 import { ACCESS_OPTIONS, withAccess, type AccessActions } from '../support/service-storage.ts';
+import { durationMs } from '../support/durations.ts';
 import { localTime, table } from '../support/text.ts';
 
-const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 /** Lines of one request. */
 const PAGE = 500;
 const DEFAULT_LINES = 100;
@@ -138,9 +138,8 @@ function actionOf(action: string | undefined): string | undefined {
 
 function instantOf(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const match = /^(\d{1,6})([hdw])$/.exec(text);
-  const unit = UNITS_MS[match?.[2] ?? ''];
-  if (unit !== undefined) return Date.now() - Number(match?.[1]) * unit;
+  const agoMs = durationMs(text);
+  if (agoMs !== undefined) return Date.now() - agoMs;
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
     throw new UsageError(

@@ -1,11 +1,11 @@
 /** `quark gc`: removes payloads that no artifact names any more. */
-import { sweepBlobs } from '../../index.ts';
+import { DEFAULT_KEEP_UNNAMED_MS, sweepBlobs } from '../../index.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { recorded, withAuditedStore } from '../support/audited-store.ts';
+import { daysMs } from '../support/durations.ts';
 import { byteText, counted } from '../support/text.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-const DEFAULT_DAYS = 7;
+const DEFAULT_DAYS = DEFAULT_KEEP_UNNAMED_MS / daysMs(1);
 
 export const gcCommand: Command = {
   spec: {
@@ -31,7 +31,7 @@ export const gcCommand: Command = {
     withAuditedStore(context, async (store, record) => {
       const { args, io } = context;
       const dryRun = args.flag('dry-run');
-      const keepMs = (args.count('days') ?? DEFAULT_DAYS) * DAY_MS;
+      const keepMs = daysMs(args.count('days') ?? DEFAULT_DAYS);
       const sweep = () => sweepBlobs(store, { keepMs, dryRun });
       const act = {
         action: 'blob.sweep',

@@ -15,9 +15,8 @@ import {
   withAccess,
   type AccessActions,
 } from '../support/service-storage.ts';
+import { durationMs } from '../support/durations.ts';
 import { localTime, onTerminal, table } from '../support/text.ts';
-
-const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 export const keysCommand: Command = {
   spec: {
@@ -151,9 +150,8 @@ function persisted(key: UserKey): object {
 }
 
 function instantOf(text: string): string | number {
-  const match = /^(\d{1,6})([hdw])$/.exec(text);
-  const unit = UNITS_MS[match?.[2] ?? ''];
-  if (unit !== undefined) return Date.now() + Number(match?.[1]) * unit;
+  const aheadMs = durationMs(text);
+  if (aheadMs !== undefined) return Date.now() + aheadMs;
   if (Number.isNaN(Date.parse(text)))
     throw new UsageError(
       `--expires must be a date, or a time from now such as 12h, 90d or 4w; got "${text}"`,

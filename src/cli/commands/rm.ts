@@ -26,9 +26,9 @@ import {
   type CommandContext,
 } from '../support/command.ts';
 import { withAuditedStore } from '../support/audited-store.ts';
+import { daysMs } from '../support/durations.ts';
 import { byteText, counted, localTime, table } from '../support/text.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_DAYS = 30;
 const FILTERS = ['project', 'status', 'tag', 'before'] as const;
 
@@ -242,7 +242,7 @@ async function carryOut(
   if (act === 'purge') await store.purgeDeletedRuns();
   for (const id of ids) {
     if (act === 'archive') await archiveRun(store, id);
-    else await deleteRun(store, id, { keepMs: act === 'purge' ? 0 : daysOf(args) * DAY_MS });
+    else await deleteRun(store, id, { keepMs: act === 'purge' ? 0 : daysMs(daysOf(args)) });
   }
   if (act !== 'purge') return;
   await store.purgeDeletedRuns(undefined, ids);

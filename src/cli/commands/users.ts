@@ -14,9 +14,8 @@ import {
   withAccess,
   type RemovalActions,
 } from '../support/service-storage.ts';
+import { daysMs } from '../support/durations.ts';
 import { counted, onTerminal } from '../support/text.ts';
-
-const DAY_MS = 86_400_000;
 
 const REMOVE_OPTIONS = {
   ...ACCESS_OPTIONS,
@@ -123,7 +122,7 @@ async function remove(
   const removed = await work({
     isDryRun: !isDone,
     purge: args.flag('purge'),
-    ...(days === undefined ? {} : { keepMs: days * DAY_MS }),
+    ...(days === undefined ? {} : { keepMs: daysMs(days) }),
   });
   if (args.flag('json')) {
     await io.stdout.write(jsonText({ removed: isDone, ...removed }));

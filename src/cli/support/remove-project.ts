@@ -3,9 +3,9 @@ import { deleteProject, runSize, type Store } from '../../index.ts';
 import { recorded, type RecordAct } from './audited-store.ts';
 import { UsageError } from './args.ts';
 import { EXIT, jsonText, type CommandContext } from './command.ts';
+import { daysMs } from './durations.ts';
 import { byteText, counted, onTerminal } from './text.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Options of `quark rm` that are about some runs. */
 const RUN_TEXTS = ['before', 'table', 'artifact'] as const;
 
@@ -26,7 +26,7 @@ export async function removeWholeProject(
   const { args, io } = context;
   const found = await findProject(context, store);
   const days = args.count('days');
-  const keepMs = args.flag('purge-now') ? 0 : days === undefined ? undefined : days * DAY_MS;
+  const keepMs = args.flag('purge-now') ? 0 : days === undefined ? undefined : daysMs(days);
   const isDone = !args.flag('dry-run') && (await mayGoOn(context, found));
   if (isDone) {
     // A key that may not purge is refused before anything is deleted.
