@@ -153,13 +153,16 @@ export type FoundBlob = {
   readonly file: string | undefined;
 };
 
+/** A blob, if the space may read it. */
+const OF_SPACE = `FROM blob_spaces
+  JOIN blobs ON blobs.sha256 = blob_spaces.sha256
+  LEFT JOIN blob_puts ON blob_puts.sha256 = blob_spaces.sha256
+  WHERE blob_spaces.space = ? AND blob_spaces.sha256 = ?`;
+
 /** The size of a blob that the space may read, and where its bytes are stored. */
 export function* findBlob(space: string, sha256: string): SqlWork<FoundBlob | undefined> {
   const [row] = yield sqlOne(
-    `SELECT blobs.size_bytes, coalesce(blob_puts.generation, 0) FROM blob_spaces
-     JOIN blobs ON blobs.sha256 = blob_spaces.sha256
-     LEFT JOIN blob_puts ON blob_puts.sha256 = blob_spaces.sha256
-     WHERE blob_spaces.space = ? AND blob_spaces.sha256 = ?`,
+    `SELECT blobs.size_bytes, coalesce(blob_puts.generation, 0) ${OF_SPACE}`,
     space,
     sha256,
   );
@@ -175,10 +178,7 @@ export function* readBlob(
   sha256: string,
 ): SqlWork<{ readonly bytes: Uint8Array<ArrayBuffer> } | { readonly file: string } | undefined> {
   const [row] = yield sql(
-    `SELECT blobs.bytes, blobs.size_bytes, coalesce(blob_puts.generation, 0) FROM blob_spaces
-     JOIN blobs ON blobs.sha256 = blob_spaces.sha256
-     LEFT JOIN blob_puts ON blob_puts.sha256 = blob_spaces.sha256
-     WHERE blob_spaces.space = ? AND blob_spaces.sha256 = ?`,
+    `SELECT blobs.bytes, blobs.size_bytes, coalesce(blob_puts.generation, 0) ${OF_SPACE}`,
     space,
     sha256,
   );
