@@ -102,8 +102,8 @@ function runPathIn({ location }: Pick<Store, 'location'>, runId: string): string
 }
 
 /**
- * Changes the run record: `change` sees what is there and says what should be, or returns undefined to leave it. With `generation`,
- * the change counts the run's generation up to it.
+ * Changes the run record: `change` gets the stored record and returns the fields to change, or undefined to change nothing. With
+ * `generation`, the run's generation becomes that number.
  *
  * @throws what `change` throws
  */

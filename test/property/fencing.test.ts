@@ -1,6 +1,6 @@
 /**
- * Sessions on several machines that freeze, thaw, lose the network, crash, resume the run and append, in any order: what readers
- * see of the run has each step once, all rows of whoever went on with it are there, and nothing that was acknowledged is gone.
+ * Sessions on several machines that freeze, thaw, lose the network, crash, resume the run and append, in any order: readers
+ * get each step of the run once and all rows of the session that resumed it, and every acknowledged row is stored.
  */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** A service whose disk has no room left, and then has: what it says meanwhile, and what is there. */
+/** A service whose disk is full, and later has space again: its answers while the disk is full, and the rows stored in the end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isStoreError } from '../../../src/base/errors.ts';
 import { openHttpStorage } from '../../../src/wire/http-store.ts';
@@ -50,7 +50,7 @@ export async function tryDisk(trial: DiskTrial): Promise<DiskOutcome> {
       writer.reasons.clear();
       await trial.fill();
       await until('a refusal', () => trial.refusals.some((reason) => writer.reasons.has(reason)));
-      // What is there can be read meanwhile.
+      // Stored rows can be read while the disk is full.
       wrong.push(...(await writer.compare()).map((what) => `while there is no room: ${what}`));
       await trial.free?.();
       const before = writer.requests;

@@ -1,4 +1,4 @@
-/** Repairs what follows from what is there. Each is one transaction that reads again what it changes: others may write meanwhile. */
+/** Repairs whose result follows from other stored data. Each is one transaction, which reads the rows again that it changes, because other processes may write. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

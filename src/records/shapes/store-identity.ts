@@ -10,7 +10,7 @@ const fields = {
 };
 
 /**
- * The identity of a database. A client that finds another id, or another epoch, than the ones it has noted compares what it has
- * sent with what is there.
+ * The identity of a database. A client that finds another id, or another epoch, than the ones it has noted compares the batches
+ * that it has sent with those that the database has.
  */
 export type StoreIdentity = ValuesOf<typeof fields>;

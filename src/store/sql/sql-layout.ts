@@ -270,7 +270,7 @@ const LATER: readonly Step[] = [
       PRIMARY KEY (sha256, generation))`,
     'ALTER TABLE blob_spaces ADD COLUMN put_at_ms DOUBLE PRECISION',
   ],
-  // What the runs of each project take up, and what they may: see sql-usage.ts. What is there is counted once.
+  // Bytes, segments and runs of each project, and their quotas: see sql-usage.ts. This step counts the existing rows.
   [
     `CREATE TABLE IF NOT EXISTS usage_counters (
       space TEXT NOT NULL,

@@ -26,7 +26,6 @@ import {
   type SqlRow,
   type SqlWork,
 } from './sql-database.ts';
-
 import { lockRunStreams } from './sql-streams.ts';
 
 /** Lines of counters of one project. */

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** Opens one place again and again, each time with the clock of whoever opens it. */
+/** Opens one location several times, each time with the clock of the session that opens it. */
 const places: Readonly<Record<string, () => Promise<(clock: FastClock) => Promise<Store>>>> = {
   memory: async () => {
     const uri = `memory:${randomUUID()}`;
