@@ -1,7 +1,7 @@
 /** What can be done to a run: as buttons on its page, and as a menu in the list. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, IconButton } from '../parts/controls.tsx';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { actOnRun, changingRuns, deleteOrAsk, type ChangeTarget } from './run-changes.ts';
@@ -68,7 +68,8 @@ export function RunMenu(props: ActionProps): JSX.Element {
   const isOpen = useSignal(false);
   const menu = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
+  // Before the menu is painted: the first key after it must meet an item, not the row behind it.
+  useLayoutEffect(() => {
     const { current } = menu;
     if (!isOpen.value || current === null) return undefined;
     if (button.current !== null) putBeside(current, button.current.getBoundingClientRect());
@@ -79,7 +80,7 @@ export function RunMenu(props: ActionProps): JSX.Element {
     return () => removeEventListener('scroll', close, { capture: true });
   }, [isOpen.value]);
   return (
-    <span ref={button} class="run-menu-button">
+    <span ref={button} class="run-menu-button" onKeyDown={(event) => moveIn(menu.current, event)}>
       <IconButton
         icon="more"
         label={`Actions for ${props.target.name}`}
@@ -99,7 +100,6 @@ export function RunMenu(props: ActionProps): JSX.Element {
         onToggle={(event) => {
           isOpen.value = event.newState === 'open';
         }}
-        onKeyDown={(event) => moveIn(menu.current, event)}
       >
         {isOpen.value &&
           actionsOf(props).map(({ label, icon, act }) => (
@@ -130,9 +130,10 @@ function putBeside(menu: HTMLElement, { top, bottom, right }: DOMRect): void {
 
 function moveIn(menu: HTMLElement | null, event: KeyboardEvent): void {
   const shift = SHIFTS[event.key];
+  if (menu === null || !menu.matches(':popover-open')) return;
   // The arrows of the table go from row to row.
   event.stopPropagation();
-  if (shift === undefined || menu === null) return;
+  if (shift === undefined) return;
   event.preventDefault();
   const items = [...menu.querySelectorAll('button')];
   const at = items.findIndex((item) => item === document.activeElement);
