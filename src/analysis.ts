@@ -164,7 +164,7 @@ export {
   findRoleSeries,
   type RoleKeys,
   type RoleSeries,
-} from './analysis/signals/loss-roles.ts';
+} from './analysis/signals/roles/loss-roles.ts';
 export {
   compareColumnGroups,
   compareColumns,

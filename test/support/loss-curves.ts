@@ -1,7 +1,7 @@
 /** Made-up losses: series of a run, and noise that is the same each time. */
 import { createMetricSeries } from '../../src/analysis/columns/metric-series.ts';
 import type { MetricSeries } from '../../src/analysis/columns/run-columns.ts';
-import type { RoleSeries } from '../../src/analysis/signals/loss-roles.ts';
+import type { RoleSeries } from '../../src/analysis/signals/roles/loss-roles.ts';
 
 /** Normally distributed numbers from a seed (mulberry32, Box and Muller). */
 export function noiseFrom(seed: number): () => number {

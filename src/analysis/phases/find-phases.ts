@@ -3,7 +3,7 @@ import type { PhaseName } from '../../records/literals.ts';
 import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-columns.ts';
 import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
-import type { RoleSeries } from '../signals/loss-roles.ts';
+import type { RoleSeries } from '../signals/roles/loss-roles.ts';
 import { turnsOf } from '../signals/robust-curve.ts';
 import { onAxisOf } from './align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';

@@ -22,7 +22,7 @@ import {
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
-import { findRoleSeries, roleCandidates } from '../signals/loss-roles.ts';
+import { findRoleSeries, roleCandidates } from '../signals/roles/loss-roles.ts';
 import type { FoundPhase } from './describe.ts';
 import { findPhasesWith } from './find-phases.ts';
 import {

@@ -11,7 +11,7 @@ import { flatSettings } from '../compare/config-diff.ts';
 import type { MetricDirection } from '../compare/diff-records.ts';
 import { directionOf } from '../compare/metric-diff.ts';
 import { inOrderOfInterest } from '../compare/metric-order.ts';
-import { findRoleSeries } from '../signals/loss-roles.ts';
+import { findRoleSeries } from '../signals/roles/loss-roles.ts';
 import type { Plot } from './report-plot.ts';
 
 /** One metric in a line. */

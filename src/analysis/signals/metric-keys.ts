@@ -1,7 +1,7 @@
 /** Which metric is what: the configured keys first, and then names that say it. */
 import { invalidInput } from '../../base/errors.ts';
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
-import { isErrorName, withoutAdversaries } from './loss-names.ts';
+import { isErrorName, withoutAdversaries } from './roles/loss-names.ts';
 
 /** Keys that the analyzer looks for, in order of preference. */
 export type MetricKeys = {

@@ -15,6 +15,7 @@ import {
 } from './metric-keys.ts';
 import { isInput } from './layer-facts.ts';
 import { levelOf, lowestLevel, profileOf, type Profile } from './profile.ts';
+import { findRoles, type Roles } from './roles/roles.ts';
 
 /** How a loss went, in units of its own. */
 export type LossCourse = {
@@ -36,10 +37,27 @@ export class Signals {
   readonly #profiles = new Map<MetricSeries, Profile>();
   #losses: readonly MetricSeries[] | undefined;
   #pairs: readonly SeriesPair[] | undefined;
+  #roles: Roles | undefined;
 
   constructor(columns: RunColumns, keys: MetricKeys) {
     this.#columns = columns;
     this.#keys = keys;
+  }
+
+  /** Which metric plays which role. */
+  get roles(): Roles {
+    const keys = this.#keys;
+    this.#roles ??= findRoles(
+      this.#columns.metrics,
+      {},
+      {
+        trainLoss: keys.trainLossMetricKeys,
+        valLoss: keys.valLossMetricKeys,
+        trainAccuracy: keys.trainAccuracyMetricKeys,
+        valAccuracy: keys.valAccuracyMetricKeys,
+      },
+    );
+    return this.#roles;
   }
 
   /** The training losses; the configured one alone where it is there. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findPhases, loadSeriesKernel, type FoundPhase } from 'quark-sdk/analysis';
-import type { RoleSeries } from '../../../../src/analysis/signals/loss-roles.ts';
+import type { RoleSeries } from '../../../../src/analysis/signals/roles/loss-roles.ts';
 import { byEpoch, byStep, noiseFrom, roles, stepLoss } from '../../../support/loss-curves.ts';
 
 const kernel = await loadSeriesKernel();

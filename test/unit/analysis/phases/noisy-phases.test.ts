@@ -1,7 +1,7 @@
 /** Trainings of a hundred batches, whose noise is larger than what they learn from one step to the next. */
 import { expect, test } from 'vitest';
 import { findPhases, loadSeriesKernel, type FoundPhase } from 'quark-sdk/analysis';
-import type { RoleSeries } from '../../../../src/analysis/signals/loss-roles.ts';
+import type { RoleSeries } from '../../../../src/analysis/signals/roles/loss-roles.ts';
 import { byStep, noiseFrom, roles } from '../../../support/loss-curves.ts';
 
 const kernel = await loadSeriesKernel();

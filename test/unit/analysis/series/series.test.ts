@@ -11,7 +11,7 @@ import { finitePart } from '../../../../src/analysis/signals/finite-part.ts';
 import {
   CONVENTIONAL_ROLE_KEYS,
   roleCandidates,
-} from '../../../../src/analysis/signals/loss-roles.ts';
+} from '../../../../src/analysis/signals/roles/loss-roles.ts';
 import {
   blockMedians,
   noiseScale,

@@ -1,5 +1,5 @@
 /** Which metrics of a run are its losses and accuracies, where nobody says. */
-import type { MetricSeries } from '../columns/run-columns.ts';
+import type { MetricSeries } from '../../columns/run-columns.ts';
 import { isErrorName, withoutAdversaries } from './loss-names.ts';
 
 /** Keys to look for, in order of preference. */
