@@ -22,6 +22,8 @@ import { ask, ServiceUnderSiege, type Held } from './service.ts';
 /** What one siege of leaving clients is made of. */
 export type LeaveSizes = {
   readonly requests: number;
+  /** Requests that leave early before anything is measured. */
+  readonly warmUpRequests: number;
   readonly users: number;
   readonly rows: number;
   readonly blobBytes: number;
@@ -34,6 +36,7 @@ export type LeaveSizes = {
 
 const SHORT: LeaveSizes = {
   requests: 20_000,
+  warmUpRequests: 0,
   users: 20,
   rows: 100_000,
   blobBytes: 4 << 20,
@@ -43,6 +46,8 @@ const SHORT: LeaveSizes = {
   atOnce: 48,
 };
 const LONG_REQUESTS = 100_000;
+/** Requests of the long form before the measured ones: memory is compared with what the service has after them. */
+const LONG_WARM_UP_REQUESTS = 20_000;
 /** Budgets and handles are back within this. */
 const BACK_MS = 1_000;
 const SETTLE_LIMIT_MS = 15_000;
@@ -175,7 +180,9 @@ export function longestLie(probes: readonly Probe[]): number {
 }
 
 export async function siegeOfLeaving(siege: Siege): Promise<Report> {
-  const sizes = siege.isLong ? { ...SHORT, requests: LONG_REQUESTS } : SHORT;
+  const sizes = siege.isLong
+    ? { ...SHORT, requests: LONG_REQUESTS, warmUpRequests: LONG_WARM_UP_REQUESTS }
+    : SHORT;
   const { users, sha256 } = await makeLeaveScene(siege.folder, sizes, siege.seed);
   const leaving = users.slice(0, -1);
   const [bystander = { name: '', key: '' }] = users.slice(-1);
@@ -185,12 +192,18 @@ export async function siegeOfLeaving(siege: Siege): Promise<Report> {
     const { port } = service;
     await warmUp(service, leaving, sha256);
     await service.settled(SETTLE_LIMIT_MS);
+    const { requests: count, warmUpRequests, atOnce } = sizes;
+    const plan = { port, seed: siege.seed, users: leaving };
+    const mibAtStart = await service.residentMiB();
+    if (warmUpRequests > 0) {
+      const first = { ...plan, seed: siege.seed + 1, count: warmUpRequests, atOnce };
+      await leaver.do({ kind: 'leave', plan: first, sha256 });
+      await service.settled(SETTLE_LIMIT_MS);
+    }
     const before = { handles: await service.handles(), mib: await service.residentMiB() };
     const cpuBefore = await service.processorSeconds();
     const watching = watch(port, bystander);
     const startMs = performance.now();
-    const { requests: count, atOnce } = sizes;
-    const plan = { port, seed: siege.seed, users: leaving };
     const counts = await leaver.do<LeavingCounts>({
       kind: 'leave',
       plan: { ...plan, count, atOnce },
@@ -212,7 +225,9 @@ export async function siegeOfLeaving(siege: Siege): Promise<Report> {
     const probes = await watching.end();
     const cpu = (await service.processorSeconds()) - cpuBefore;
     return {
-      tables: [tableOf({ counts, sizes, spentMs, cpu, backMs, held, before, after, probes })],
+      tables: [
+        tableOf({ counts, sizes, spentMs, cpu, backMs, held, mibAtStart, before, after, probes }),
+      ],
       criteria: criteriaOf({ backMs, held, before, after, everyday, probes, service }),
     };
   } finally {
@@ -230,6 +245,7 @@ function tableOf(found: {
   cpu: number;
   backMs: number | undefined;
   held: Held;
+  mibAtStart: number;
   before: Levels;
   after: Levels;
   probes: readonly Probe[];
@@ -254,7 +270,10 @@ function tableOf(found: {
       `${held.bytesInFlight}, ${held.openStreams}, ${held.requestsInFlight}`,
     ],
     ['handles before, after', `${before.handles}, ${after.handles}`],
-    ['resident MiB before, after', `${before.mib.toFixed(0)}, ${after.mib.toFixed(0)}`],
+    [
+      `resident MiB at the start, after ${sizes.warmUpRequests} requests, after all`,
+      [found.mibAtStart, before.mib, after.mib].map((mib) => mib.toFixed(0)).join(', '),
+    ],
     ['why there were no rows', refusals.filter((text) => text !== '').join('; ')],
     [
       'looks at /readyz; 200; rows 200',

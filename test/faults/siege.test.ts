@@ -29,6 +29,7 @@ const SCENE = {
   largeUploads: 4,
   largeBytes: 60 << 20,
   floods: 1,
+  warmUpRequests: 0,
   atOnce: 12,
 };
 const ATTACK = {
