@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
-import { runDeleted } from '../store/deletion.ts';
+import { runDeleted, type DeleteRunOptions } from '../store/deletion.ts';
 import type { OnDeletedRemotely } from '../store/persistence.ts';
 import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
@@ -95,7 +95,7 @@ export class DeletionSync {
     const keepMs = Math.max(0, Math.round(purgeAtMs - clock.now()));
     const remote = await openRemote();
     try {
-      await remote.deleteRun(runId, { keepMs, ...(by === undefined ? {} : { by }) });
+      await deleteThere(remote, runId, { keepMs, ...(by === undefined ? {} : { by }) });
     } catch (error) {
       // It was never sent.
       if (!isQuarkError(error, 'run_not_found')) await this.#refuse(runId, member, error);
@@ -158,6 +158,21 @@ export class DeletionSync {
       else await this.foundDeleted(runId, member);
     }
     return isChanged;
+  }
+}
+
+/** Deletes the run at the service; with a key that leaves deleted runs restorable for longer, for that time. */
+async function deleteThere(
+  remote: Store,
+  runId: string,
+  options: DeleteRunOptions & { readonly keepMs: number },
+): Promise<void> {
+  try {
+    await remote.deleteRun(runId, options);
+  } catch (error) {
+    const least = isStoreError(error, 'unauthorised') ? error.details['minUndoMs'] : undefined;
+    if (typeof least !== 'number' || !(least > options.keepMs)) throw error;
+    await remote.deleteRun(runId, { ...options, keepMs: least });
   }
 }
 

@@ -106,6 +106,27 @@ it('removes the bytes at once where that is asked for', async () => {
   expect(await store.findDeletedRun('run_aa')).toMatchObject({ purgedAtMs: expect.any(Number) });
 });
 
+it('removes the bytes of a deleted run before their time, after asking', async () => {
+  await run('rm', 'run_aa');
+  const dry = await run('rm', 'aa', '--purge-now', '--dry-run');
+  expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('Would remove') });
+  const io = new FakeIo({ cwd: folder, answer: 'n' });
+  expect(await runCli(['rm', 'run_aa', '--purge-now'], io)).toBe(1);
+  expect(io.asked[0]).toMatch(/^Remove the bytes of 1 deleted run for good, .* until .*\? /);
+  const mixed = await run('rm', 'run_aa', 'run_b', '--purge-now', '--yes');
+  expect(mixed).toMatchObject({ code: 2, stderr: expect.stringContaining('one kind at a time') });
+  expect((await store.findDeletedRun('run_aa'))?.purgedAtMs).toBeUndefined();
+  const done = await run('rm', 'run_aa', '--purge-now', '--yes', '--json');
+  expect(JSON.parse(done.stdout)).toEqual({
+    act: 'purge',
+    is_done: true,
+    deleted_runs: ['run_aa'],
+  });
+  expect((await store.findDeletedRun('run_aa'))?.purgedAtMs).toBeTypeOf('number');
+  expect(await run('undelete', 'run_aa')).toMatchObject({ code: 1 });
+  expect(await ids()).toEqual(['run_ab', 'run_b']);
+});
+
 it('names a live run before it goes', async () => {
   await recordRun([], store, runWith({ id: 'run_live', status: 'running', endedAt: null }));
   await store.renewLease('run_live', 'session', 60_000);

@@ -85,7 +85,7 @@ describe.each(DATABASES)('on %s', (_name, makeLocation) => {
     await spaces
       .store(storedSpace(admin.userId, 'default'))
       .ensureProject({ id: 'p', name: 'digits', createdAtMs: 1 });
-    const limits = { keysPerUser: 9, sharesPerUser: 9 };
+    const limits = { keysPerUser: 9, sharesPerUser: 9, minUndoDays: 1 };
     const own = new OwnAccess({ access, clock, limits, database: spaces.database });
     const share = { project: 'digits', user: 'bob' };
     await own.createKey(admin, { scope: 'read' });

@@ -108,10 +108,10 @@ it('a key of scope delete deletes, archives and restores, each with a line befor
   const run = await store.findRun('r1');
   if (run === undefined) throw new Error('The run was restored.');
   await store.updateRun({ ...run, status: 'completed' });
-  for (const scope of ['read', 'write', 'guest'] as const)
+  for (const scope of ['read', 'write', 'delete', 'guest'] as const)
     expect((await send(scope, 'DELETE', '/runs/r1/tables/metrics')).status).toBe(403);
-  expect((await send('delete', 'DELETE', '/runs/r1/tables/metrics')).status).toBe(200);
-  expect((await send('delete', 'DELETE', '/runs/never/tables/metrics')).status).toBe(404);
+  expect((await send('admin', 'DELETE', '/runs/r1/tables/metrics')).status).toBe(200);
+  expect((await send('admin', 'DELETE', '/runs/never/tables/metrics')).status).toBe(404);
   expect(await service.access.audit.list({ action: 'table', after: 0 })).toMatchObject([
     { action: 'table.delete', targetId: 'r1', detail: { name: 'metrics' }, user: 'alice' },
   ]);

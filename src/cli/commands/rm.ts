@@ -13,6 +13,7 @@ import {
   type Store,
 } from '../../index.ts';
 import { removeWholeProject } from '../support/remove-project.ts';
+import { purgeDeleted } from '../support/purge-deleted.ts';
 import { removeRows } from '../support/remove-rows.ts';
 import { UsageError, type ParsedArgs } from '../support/args.ts';
 import {
@@ -78,7 +79,7 @@ export const rmCommand: Command = {
       },
       'purge-now': {
         kind: 'flag',
-        help: 'Delete and remove the bytes at once: nothing brings the runs back.',
+        help: 'Delete and remove the bytes at once, those of deleted runs too: nothing brings the runs back.',
       },
       'dry-run': { kind: 'flag', help: 'Only say which runs would go, and their sizes.' },
       yes: {
@@ -93,10 +94,14 @@ export const rmCommand: Command = {
     ],
   },
   run: (context) =>
-    withAuditedStore(context, (store, record) => {
+    withAuditedStore(context, async (store, record) => {
       const { args } = context;
+      if (args.count('days') === 0)
+        throw new UsageError('--days must be at least 1; --purge-now removes bytes at once', 'rm');
       if (args.flag('all')) return removeWholeProject(context, store, record);
       if (args.flag('running')) throw new UsageError('--running goes with --all', 'rm');
+      const purged = await purgeDeleted(context, store);
+      if (purged !== undefined) return purged;
       return args.text('table') === undefined && args.text('artifact') === undefined
         ? removeRuns(context, store)
         : removeRows(context, store, record);

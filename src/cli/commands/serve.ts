@@ -75,6 +75,12 @@ export const serveCommand: Command = {
         value: 'N',
         help: `Limit on open connections from one address. All clients of a proxy share its address; this machine is exempt. Default: QUARK_MAX_CONNECTIONS_PER_ADDRESS, or ${DEFAULT_SERVICE_LIMITS.maxConnectionsPerAddress}.`,
       },
+      'min-undo-days': {
+        kind: 'count',
+        value: 'N',
+        max: 36_500,
+        help: `Days for which what a key of scope delete deletes can be brought back, at least; less, and deleting tables and artifacts, needs one of scope admin. Default: QUARK_MIN_UNDO_DAYS, or ${DEFAULT_SERVICE_LIMITS.minUndoDays}.`,
+      },
       ...QUOTA_OPTIONS,
       'log-level': {
         kind: 'text',
@@ -169,7 +175,7 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     port: portOf(context),
     keyless: isOpen ? 'always' : isKeyed ? 'never' : 'until_first_key',
     allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
-    limits: connectionLimits(context),
+    limits: givenLimits(context),
     quotas: defaultQuotas((resource) => {
       const [flag, name] = [`quota-${resource}`, `QUARK_QUOTA_${resource.toUpperCase()}`];
       const given = args.text(flag);
@@ -218,23 +224,25 @@ function portOf({ io, args }: CommandContext): number {
   return Number(text);
 }
 
-/** The connection limits from flags and variables. */
-function connectionLimits({ io, args }: CommandContext): Partial<ServiceLimits> {
+/** The limits from flags and variables. */
+function givenLimits({ io, args }: CommandContext): Partial<ServiceLimits> {
   const given: Record<string, number> = {};
-  for (const [name, flag, variable] of [
-    ['maxConnections', 'max-connections', 'QUARK_MAX_CONNECTIONS'],
+  for (const [name, flag, variable, least] of [
+    ['minUndoDays', 'min-undo-days', 'QUARK_MIN_UNDO_DAYS', 0],
+    ['maxConnections', 'max-connections', 'QUARK_MAX_CONNECTIONS', 1],
     [
       'maxConnectionsPerAddress',
       'max-connections-per-address',
       'QUARK_MAX_CONNECTIONS_PER_ADDRESS',
+      1,
     ],
   ] as const) {
     const text = io.env[variable] ?? '';
     const count = args.count(flag) ?? (text === '' ? undefined : Number(text));
     if (count === undefined) continue;
-    if (!Number.isSafeInteger(count) || count < 1)
+    if (!Number.isSafeInteger(count) || count < least)
       throw new UsageError(
-        `${variable} must be a whole number of at least 1; got "${text}"`,
+        `${variable} must be a whole number of at least ${least}; got "${text}"`,
         'serve',
       );
     given[name] = count;

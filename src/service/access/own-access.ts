@@ -18,7 +18,7 @@ import { refusalOf, type AccessBook, type Condition } from './access-book.ts';
 import * as rows from './access-sql.ts';
 import type { Actor } from './audit-log.ts';
 import type { Removal, RemovalOptions, Removals } from './removals.ts';
-import { checkScope, type Principal } from './principal.ts';
+import { checkScope, minUndoMsOf, type Principal } from './principal.ts';
 
 /** What an {@link OwnAccess} is made of. */
 export type OwnAccessParts = {
@@ -26,7 +26,11 @@ export type OwnAccessParts = {
   readonly database: SqlDatabase;
   readonly removals?: Removals;
   readonly clock: Pick<Clock, 'now'>;
-  readonly limits: { readonly keysPerUser: number; readonly sharesPerUser: number };
+  readonly limits: {
+    readonly keysPerUser: number;
+    readonly sharesPerUser: number;
+    readonly minUndoDays: number;
+  };
 };
 
 /** Which of one's own projects to share, with whom. */
@@ -121,6 +125,11 @@ export class OwnAccess {
   ): Promise<QuotaReport> {
     const { userName } = administrator(principal);
     return this.#parts.access.quotas.set({ ...options, user: userName }, principal.actor);
+  }
+
+  /** How long what this key deletes can be brought back, at least, in milliseconds. */
+  minUndoMs(principal: Principal): number {
+    return minUndoMsOf(principal, this.#parts.limits);
   }
 
   /**

@@ -31,6 +31,14 @@ export function accessOf(scope: KeyScope): RunAccess {
   return allows(scope, 'write') ? 'write' : 'read';
 }
 
+/** How long what somebody deletes can be brought back, at least, in milliseconds: 0 for a key of scope `admin`. */
+export function minUndoMsOf(
+  { scope }: Pick<Principal, 'scope'>,
+  { minUndoDays }: { readonly minUndoDays: number },
+): number {
+  return allows(scope, 'admin') ? 0 : minUndoDays * 24 * 3_600_000;
+}
+
 /** The user who is the person at this machine: their default space is that of the store without a service. */
 export const LOCAL_USER = 'local';
 

@@ -49,6 +49,11 @@ export type StoreScope = {
   readonly mayDelete?: boolean;
   /** Whether the bytes of deleted runs may be removed before their time. Default: `mayDelete`. */
   readonly mayPurge?: boolean;
+  /**
+   * For how long the caller leaves what is deleted restorable, at least, in milliseconds; where it is more than 0, rows of runs are
+   * not the caller's to remove. Default: 0.
+   */
+  readonly minUndoMs?: number;
   /** Who asks, for the tombstones of what they delete. */
   readonly actor?: string;
   /** What to throw for such a request where it may not be; an error with reason `read_only` unless given. */

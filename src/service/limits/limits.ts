@@ -1,5 +1,5 @@
 /** Limits of a service: per request, per key, per user and in all. */
-import { checkOptionNames, checkPositive } from '../../base/assert.ts';
+import { checkCount, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput, SessionStoreError } from '../../base/errors.ts';
 import type { NewSegment } from '../../store/store.ts';
 import {
@@ -87,6 +87,11 @@ export type ServiceLimits = {
    * `serveService` only. Default: 512.
    */
   readonly maxConnectionsPerAddress: number;
+  /**
+   * Days for which what a key of scope `delete` deletes can be brought back, at least. What goes sooner, and rows that go at once,
+   * needs a key of scope `admin`. 0: a key of scope `delete` may remove all of it at once. Default: 1.
+   */
+  readonly minUndoDays: number;
 };
 
 /** The defaults of {@link ServiceLimits}. */
@@ -114,13 +119,20 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = Object.freeze({
   maxBytesInFlight: 512 * 1024 * 1024,
   maxConnections: 4_096,
   maxConnectionsPerAddress: 512,
+  minUndoDays: 1,
 });
+
+/** A hundred years: no deleted run can be brought back for longer. */
+const MAX_UNDO_DAYS = 36_500;
 
 /** The limits with their defaults filled in. @throws {QuarkError} `invalid_input` */
 export function checkLimits(given: Partial<ServiceLimits> = {}): ServiceLimits {
   checkOptionNames('limits', given, Object.keys(DEFAULT_SERVICE_LIMITS));
   const limits = { ...DEFAULT_SERVICE_LIMITS, ...given };
-  for (const [name, value] of Object.entries(limits)) checkPositive(`limits.${name}`, value);
+  const { minUndoDays, ...positive } = limits;
+  for (const [name, value] of Object.entries(positive)) checkPositive(`limits.${name}`, value);
+  if (checkCount('limits.minUndoDays', minUndoDays) > MAX_UNDO_DAYS)
+    throw invalidInput('limits.minUndoDays', minUndoDays, `from 0 to ${MAX_UNDO_DAYS}`);
   if (limits.maxBytesInFlight < limits.maxUploadBytes)
     throw invalidInput(
       'limits.maxBytesInFlight',

@@ -23,6 +23,7 @@ import { plain } from '../http/answers.ts';
 import { createRouter, type Handlers, type RequestScope } from '../http/router.ts';
 import type { Usage } from '../limits/usage.ts';
 import type { ServiceLogger } from '../log/logging.ts';
+import { undoTime } from './undo-floor.ts';
 
 /** What the routes share. */
 export type AccountParts = {
@@ -53,7 +54,8 @@ const HANDLERS: Handlers<'account', AccountScope, AccountParts> = {
   },
 
   'DELETE /spaces/:space': async ({ scope: { principal }, params, query }, { own, logger }) => {
-    const removed = await own.removeSpace(principal, params.space, removalOf(query));
+    const options = { ...removalOf(query), ...undoTime(query.keepMs, own.minUndoMs(principal)) };
+    const removed = await own.removeSpace(principal, params.space, options);
     logger.info({ removedBy: principal.keyId }, 'space removed');
     return { removed };
   },

@@ -24,6 +24,7 @@ import { decodeNewRun, decodeProject, decodeRun } from '../../wire/wire.ts';
 import { HEADERS } from '../http/answers.ts';
 import type { StoreHandlers } from './store-routes.ts';
 import { checkSearch, searchRuns } from './run-search.ts';
+import { checkRemovesRows, undoTime } from './undo-floor.ts';
 
 /** What a run has beside its document. */
 const RUN_CHARS = 1_024;
@@ -53,10 +54,11 @@ export const runHandlers = {
     { scope, params: { name }, query: { by = scope.actor, ...given } },
     { feeds },
   ) => {
-    const before = await scope.store.listRuns({ projectName: name });
     const { keepMs, running } = given;
+    const undo = undoTime(keepMs, scope.minUndoMs);
+    const before = await scope.store.listRuns({ projectName: name });
     const deleted = await deleteProject(scope.store, name, {
-      ...(keepMs === undefined ? {} : { keepMs }),
+      ...undo,
       ...(running === undefined ? {} : { running }),
       ...(by === undefined ? {} : { by }),
     });
@@ -86,7 +88,7 @@ export const runHandlers = {
     { feeds },
   ) => {
     const deleted = await scope.store.deleteRun(runId, {
-      ...(keepMs === undefined ? {} : { keepMs }),
+      ...undoTime(keepMs, scope.minUndoMs),
       ...(by === undefined ? {} : { by }),
     });
     feeds.notify(scope, { runId });
@@ -94,6 +96,7 @@ export const runHandlers = {
   },
 
   'DELETE /runs/:runId/tables/:table': async ({ scope, params: { runId, table } }, { feeds }) => {
+    checkRemovesRows('A table', scope.minUndoMs);
     const deleted = await deleteTable(scope.store, runId, table);
     feeds.notify(scope, { runId });
     return { run_id: runId, table, rows: deleted.rows };
@@ -103,6 +106,7 @@ export const runHandlers = {
     { scope, params: { runId }, query: { artifact = '' } },
     { feeds },
   ) => {
+    checkRemovesRows('An artifact', scope.minUndoMs);
     const deleted = await deleteArtifact(scope.store, runId, artifact);
     feeds.notify(scope, { runId });
     return { run_id: runId, table: deleted.table, rows: deleted.rows };

@@ -16,6 +16,7 @@ import { decodeAppend, decodeMerge } from '../../wire/upload.ts';
 import { decodeReference } from '../../wire/wire.ts';
 import { HEADERS } from '../http/answers.ts';
 import type { StoreHandlers } from './store-routes.ts';
+import { checkMergeLosesNothing, checkTableLosesNothing } from '../limits/lost-rows.ts';
 import { checkContents } from '../limits/segment-checks.ts';
 
 /** Segments read from the store at once: bounds the memory that one answer takes beyond its target. */
@@ -68,6 +69,8 @@ export const segmentHandlers = {
     const { segments, seen } = decodeAppend(await body());
     checkTableSegments(runId, table, segments);
     await checkContents(segments, settings, context);
+    if (scope.mayPurge === false)
+      await checkTableLosesNothing({ ...scope, runId, table }, segments);
     const seenCount = seen?.find((one) => one.runId === runId && one.table === table)?.replaceCount;
     const answer = await memory.once(context, MANIFEST_CHARS * segments.length, async () => ({
       segments: await trustedStore(scope.store).replaceTable(runId, table, segments, seenCount),
@@ -83,6 +86,8 @@ export const segmentHandlers = {
     const { remove, add } = decodeMerge(await body());
     checkReplacement(runId, table, remove, add);
     await checkContents(add, settings, context);
+    if (scope.mayPurge === false)
+      await checkMergeLosesNothing({ ...scope, runId, table }, remove, add);
     return { replaced: await trustedStore(scope.store).replaceSegments(runId, table, remove, add) };
   },
 

@@ -13,6 +13,7 @@ import { viewOf, type OpenGrants } from '../access/open-grants.ts';
 import {
   accessOf,
   deleteRefusal,
+  minUndoMsOf,
   purgeRefusal,
   parseSpaceAddress,
   writeRefusal,
@@ -142,6 +143,7 @@ export class SpaceRequests {
       writeRefusal: writeRefusal(principal, name),
       mayDelete,
       mayPurge: mayDelete && allows(principal.scope, 'admin'),
+      minUndoMs: minUndoMsOf(principal, limits),
       actor: principal.userName,
       deleteRefusal: deleteRefusal(principal, name),
       purgeRefusal: (mayDelete ? purgeRefusal : deleteRefusal)(principal, name),

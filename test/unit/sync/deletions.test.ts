@@ -195,6 +195,31 @@ test('a key that may not delete is told so, and the others runs go on', async ()
   expect(await outbox.findRun(ID)).toBeUndefined();
 });
 
+test('a run that was deleted here long ago can be restored at the service for the least time there', async () => {
+  await record();
+  // The clock of the outbox is not that of the stores: more than the difference.
+  const minUndoMs = 10 * 366 * 86_400_000;
+  const asked: unknown[] = [];
+  remoteOf = (store) =>
+    intercept(store, async (call, args, work) => {
+      if (call !== 'deleteRun') return work();
+      const { keepMs } = Object(args[1]);
+      asked.push(keepMs);
+      if (keepMs < minUndoMs)
+        throw new SessionStoreError('unauthorised', 'This needs a key of scope "admin".', {
+          details: { needed: 'admin', minUndoMs, status: 403 },
+        });
+      return work();
+    });
+  await outbox.close();
+  outbox = open();
+  await outbox.deleteRun(ID, { keepMs: 5_000 });
+  await expect.poll(() => there(), PATIENCE).toBe(false);
+  expect(asked).toEqual([expect.any(Number), minUndoMs]);
+  const { deletedAtMs, purgeAtMs } = (await service.findDeletedRun(ID))!;
+  expect(purgeAtMs - deletedAtMs).toBe(minUndoMs);
+});
+
 test('the archive goes both ways', async () => {
   await record();
   await outbox.archiveRun(ID);
