@@ -14,6 +14,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type QuarkErrorOptions,
+  type ResumeRefusal,
   type StoreFailureReason,
 } from './base/errors.ts';
 export { type JsonObject, type JsonValue } from './base/json.ts';

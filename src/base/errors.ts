@@ -99,7 +99,13 @@ export class RunNotFoundError extends QuarkError {
   }
 }
 
-/** The run is not in a state that allows the requested change. */
+/**
+ * Why `resumeRun` was refused, in `details.reason` of its {@link InvalidRunStateError}. `completed`: the run is over. `live`: a live
+ * session has it. `taken_over`: another session resumed it first. `duplicated_tab`: this tab is a copy of the one whose page has the run.
+ */
+export type ResumeRefusal = 'completed' | 'live' | 'taken_over' | 'duplicated_tab';
+
+/** The run is not in a state that allows the requested change. Those of `resumeRun` say why: see {@link ResumeRefusal}. */
 export class InvalidRunStateError extends QuarkError {
   constructor(message: string, details: ErrorDetails) {
     super('invalid_run_state', message, { details });

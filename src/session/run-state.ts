@@ -1,5 +1,5 @@
 /** Which changes of status are allowed. */
-import { InvalidRunStateError } from '../base/errors.ts';
+import { InvalidRunStateError, type ResumeRefusal } from '../base/errors.ts';
 import type { RunRecord } from '../records/run.ts';
 
 /**
@@ -15,19 +15,30 @@ export function checkResumable(run: RunRecord, isLive: boolean): void {
       return;
     case 'running':
       if (!isLive) return;
-      throw new InvalidRunStateError(
-        `Run ${id} is being written by another session and cannot be resumed. To write to it from here too, use TrainingSession.attachRun().`,
-        { runId: id, status },
+      throw notResumable(
+        run,
+        'live',
+        `is being written by another session and cannot be resumed. ${ATTACH}`,
       );
     case 'completed':
-      throw new InvalidRunStateError(
-        `Run ${id} is completed and cannot be resumed. Start a new run with parentRunId: "${id}" to continue from it.`,
-        {
-          runId: id,
-          status,
-        },
+      throw notResumable(
+        run,
+        'completed',
+        `is completed and cannot be resumed. Start a new run with parentRunId: "${id}" to continue from it.`,
       );
   }
+}
+
+/** What a session can do that may not resume a run. */
+export const ATTACH = 'To write to it from here too, use TrainingSession.attachRun().';
+
+/** The error of a run that cannot be resumed. @param what follows the name of the run */
+export function notResumable(
+  { id, status }: Pick<RunRecord, 'id' | 'status'>,
+  reason: ResumeRefusal,
+  what: string,
+): InvalidRunStateError {
+  return new InvalidRunStateError(`Run ${id} ${what}`, { runId: id, status, reason });
 }
 
 /**

@@ -7,14 +7,15 @@
  * renewed meanwhile is live.
  */
 import type { Clock } from '../base/clock.ts';
-import { InvalidRunStateError } from '../base/errors.ts';
+import type { InvalidRunStateError } from '../base/errors.ts';
 import type { RunStatus } from '../records/literals.ts';
-import type { StoredLease } from '../records/shapes/lease.ts';
+import type { RunRecord } from '../records/run.ts';
+import type { LapsedLease } from '../records/shapes/lease.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import type { Lease, Store } from '../store/store.ts';
 import type { OwnClaim } from './platforms/tab-token.ts';
 import { changeRun, loadRun, type LoadedRun } from './run-lifecycle.ts';
-import { checkResumable } from './run-state.ts';
+import { ATTACH, checkResumable, notResumable } from './run-state.ts';
 
 /** A live session renews its lease every third of its duration; timers may be late. */
 const RENEWAL_SHARE = 0.4;
@@ -33,7 +34,7 @@ export type Taker = {
   readonly holder: string;
   readonly ttlMs: number;
   readonly clock: Clock;
-  /** What this tab had of the run before it was loaded again. */
+  /** What this tab, or the one that it is a copy of, had of the run before this page was loaded. */
   readonly own?: OwnClaim | undefined;
 };
 
@@ -61,7 +62,7 @@ export async function takeOver(
     (current, found) => {
       const isFirst =
         generationOf(found) + 1 === generation && current.resumeCount === before.run.resumeCount;
-      if (!isFirst) throw wasTaken(runId, current.status);
+      if (!isFirst) throw wasTaken(taker, current);
       checkResumable(current, false);
       previous = current.status;
       return { status: 'running', endedAt: null, resumeCount: current.resumeCount + 1 };
@@ -79,16 +80,23 @@ async function checkFree(taker: Taker, { run, stored }: LoadedRun): Promise<void
   }
   const { own, runId, store } = taker;
   const leases = await store.listLeases([runId]);
+  const generation = generationOf(stored);
   const isOwn =
-    own?.generation === generationOf(stored) && leases.every(({ holder }) => holder === own.holder);
-  if (!isOwn) checkResumable(run, leases.length > 0 || (await isRenewed(taker)));
+    own?.hasLeft === true &&
+    own.generation === generation &&
+    leases.every(({ holder }) => holder === own.holder);
+  if (isOwn || !(leases.length > 0 || (await isRenewed(taker)))) return;
+  if (own !== undefined) {
+    if (own.generation < generation) throw wasTaken(taker, run);
+    if (!own.hasLeft && leases.some(({ holder }) => holder === own.holder)) throw isCopy(run);
+  }
+  checkResumable(run, true);
 }
 
 /** Whether a session renews a lease that seems to have lapsed: it is live, and a clock is wrong. */
 async function isRenewed({ clock, runId, store }: Taker): Promise<boolean> {
   const lapsed = (await store.lapsedLeases?.(runId)) ?? [];
-  const nowMs = clock.now();
-  const doubtful = lapsed.filter((lease) => isDoubtful(lease, nowMs));
+  const doubtful = lapsed.filter(isDoubtful);
   if (doubtful.length === 0) return false;
   const seen = new Map(lapsed.map(({ expiresAtMs, holder }) => [holder, expiresAtMs]));
   const ttlMs = Math.max(...doubtful.map((lease) => lease.ttlMs ?? UNKNOWN_TTL_MS));
@@ -106,14 +114,22 @@ async function isRenewed({ clock, runId, store }: Taker): Promise<boolean> {
 }
 
 /** Whether a lease may only seem to have lapsed, because a clock is wrong. */
-function isDoubtful({ expiresAtMs, ttlMs }: StoredLease, nowMs: number): boolean {
-  const lapsedMs = nowMs - expiresAtMs;
-  return ttlMs === undefined || lapsedMs < 0 || lapsedMs > Math.max(ttlMs, PLAUSIBLE_MS);
+function isDoubtful({ endedMs, ttlMs }: LapsedLease): boolean {
+  return ttlMs === undefined || endedMs < 0 || endedMs > Math.max(ttlMs, PLAUSIBLE_MS);
 }
 
-function wasTaken(runId: string, status: string): InvalidRunStateError {
-  return new InvalidRunStateError(
-    `Run ${runId} was taken over by another session at the same moment, and cannot be resumed here. To write to it from here too, use TrainingSession.attachRun().`,
-    { runId, status },
+function wasTaken({ own }: Taker, run: RunRecord): InvalidRunStateError {
+  const what =
+    own === undefined
+      ? 'was taken over by another session at the same moment, and cannot be resumed here.'
+      : 'was recorded in this tab, and another session has resumed it since. A copy of this tab can do so, too: the first gets the run.';
+  return notResumable(run, 'taken_over', `${what} ${ATTACH}`);
+}
+
+function isCopy(run: RunRecord): InvalidRunStateError {
+  return notResumable(
+    run,
+    'duplicated_tab',
+    `is being written by another tab, of which this one is a copy, and goes on there. ${ATTACH} If that tab crashed, its lease lapses by itself: try again then.`,
   );
 }

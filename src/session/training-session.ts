@@ -66,7 +66,8 @@ export class TrainingSession implements AsyncDisposable {
    * the storage cannot be read or written, the call rejects in both modes.
    *
    * @throws {RunNotFoundError}
-   * @throws {InvalidRunStateError} when the run is completed, a live session has its lease, or another session was first
+   * @throws {InvalidRunStateError} when the run is completed, a live session has its lease, another session was first, or this tab is a copy
+   *   of the one that has the run; `details.reason` says which: see {@link ResumeRefusal}
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {

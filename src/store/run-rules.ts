@@ -2,7 +2,7 @@
 import { MAX_NOTE_CHARS } from './limits.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkId, checkRunId } from '../base/names.ts';
-import { storedLeaseShape, type StoredLease } from '../records/shapes/lease.ts';
+import { lapsedLeaseShape, type LapsedLease, type StoredLease } from '../records/shapes/lease.ts';
 import { projectShape } from '../records/shapes/project.ts';
 import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
@@ -158,10 +158,10 @@ export function selectLapsed(
   leases: Iterable<StoredLease>,
   nowMs: number,
   runId: string,
-): readonly StoredLease[] {
+): readonly LapsedLease[] {
   return [...leases]
     .filter((lease) => lease.runId === runId && isLapsed(lease, nowMs))
-    .map((lease) => copyShape(storedLeaseShape, lease))
+    .map((lease) => copyShape(lapsedLeaseShape, { ...lease, endedMs: nowMs - lease.expiresAtMs }))
     .sort((a, b) => compareText(a.holder, b.holder));
 }
 

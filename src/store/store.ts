@@ -14,7 +14,7 @@
 
 import { invalidInput } from '../base/errors.ts';
 import { checkId, checkRunId, checkTable } from '../base/names.ts';
-import type { Lease, StoredLease } from '../records/shapes/lease.ts';
+import type { LapsedLease, Lease } from '../records/shapes/lease.ts';
 import type {
   SegmentFilter,
   SegmentManifest,
@@ -61,7 +61,7 @@ import type { NearQuota } from './quotas.ts';
 import type { StoreSync } from './sync-control.ts';
 
 export type { DeletedRun } from '../records/shapes/deleted-run.ts';
-export type { Lease, StoredLease } from '../records/shapes/lease.ts';
+export type { LapsedLease, Lease, StoredLease } from '../records/shapes/lease.ts';
 export type {
   BatchRange,
   SegmentEncoding,
@@ -310,6 +310,11 @@ export interface ServedStore {
    */
   listRunChanges(after?: number): Promise<RunChanges>;
   /**
+   * Leases of a run that have lapsed by the store's clock, as they were claimed last: a caller that doubts that clock watches whether they
+   * are renewed. They are removed a day after their end.
+   */
+  lapsedLeases(runId: string): Promise<readonly LapsedLease[]>;
+  /**
    * What {@link readSegments} would bring, in bytes, without reading it; 0 for what is gone. Stores of services have it, which ask before
    * they let a reader have so much memory.
    */
@@ -371,11 +376,6 @@ export interface LocalStore {
     segments: readonly NewSegment[],
     live?: readonly RunGeneration[],
   ): readonly SegmentManifest[];
-  /**
-   * Leases of a run that have lapsed by the store's clock, as they were claimed last: a caller that doubts that clock watches whether they
-   * are renewed. They are removed a day after their end.
-   */
-  lapsedLeases(runId: string): Promise<readonly StoredLease[]>;
   /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill: RowSpill;
 }

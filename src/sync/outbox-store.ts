@@ -17,6 +17,7 @@ import type { RowSpill } from '../store/row-spill.ts';
 import type {
   Lease,
   LocalStore,
+  ServedStore,
   Store,
   StoredRun,
   StoreLocation,
@@ -79,7 +80,6 @@ export class OutboxStore implements Store {
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly spill?: RowSpill;
-  readonly lapsedLeases?: LocalStore['lapsedLeases'];
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
   readonly restoreRun: Store['restoreRun'];
@@ -173,8 +173,6 @@ export class OutboxStore implements Store {
     this.listDeletedRuns = deletion.listDeletedRuns;
     this.purgeDeletedRuns = deletion.purgeDeletedRuns;
     if (local.spill !== undefined) this.spill = local.spill;
-    const lapsedLeases = local.lapsedLeases?.bind(local);
-    if (lapsedLeases !== undefined) this.lapsedLeases = lapsedLeases;
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
       this.appendSegmentsNow = (segments, live) => {
@@ -320,6 +318,15 @@ export class OutboxStore implements Store {
     const all = new Map<string, Lease>();
     for (const lease of [...there, ...here]) all.set(`${lease.runId} ${lease.holder}`, lease);
     return selectLeases(all.values(), Number.NEGATIVE_INFINITY);
+  };
+
+  /** Those of both sides: a run may be live on another machine, and the service's clock be wrong. */
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) => {
+    const here = (await this.#local.lapsedLeases?.(runId)) ?? [];
+    if (this.#ownRuns.has(runId)) return here;
+    const there = await this.#remote.tryTo(async (remote) => remote.lapsedLeases?.(runId));
+    const own = new Set(here.map(({ holder }) => holder));
+    return [...here, ...(there ?? []).filter(({ holder }) => !own.has(holder))];
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, _seen, live) => {

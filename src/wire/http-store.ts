@@ -41,6 +41,7 @@ import { TableEpochs } from './table-epochs.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeDeletedRun,
+  decodeLapsedLease,
   decodeLease,
   decodeManifest,
   decodeProject,
@@ -262,6 +263,19 @@ class HttpStore implements StoreDriver {
       leases.push(...answer.list('leases').map(decodeLease));
     }
     return leases;
+  };
+
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) => {
+    try {
+      const answer = await this.#client.json('GET /runs/:runId/lapsed-leases', {
+        params: { runId },
+      });
+      return answer.list('leases').map(decodeLapsedLease);
+    } catch (error) {
+      // Of an earlier service, which does not say.
+      if (isQuarkError(error, 'unsupported')) return [];
+      throw error;
+    }
   };
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) => {

@@ -267,6 +267,11 @@ export const ROUTES = {
   'GET /leases': read('getLeases', 'Claims of live sessions', json({ leases: ['Lease'] }), {
     query: { run: repeated('Of these runs; of all unless given. At most 100.') },
   }),
+  'GET /runs/:runId/lapsed-leases': read(
+    'getLapsedLeases',
+    'Claims that have lapsed by the clock of the service: one that is renewed is live, and that clock is wrong',
+    json({ leases: ['LapsedLease'] }),
+  ),
   'PUT /runs/:runId/leases/:holder': write(
     'putLease',
     'Takes or extends a claim',

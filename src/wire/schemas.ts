@@ -1,6 +1,6 @@
 /** Messages as JSON Schema, for the description of the API. */
 import { deletedRunShape } from '../records/shapes/deleted-run.ts';
-import { leaseShape } from '../records/shapes/lease.ts';
+import { lapsedLeaseShape, leaseShape } from '../records/shapes/lease.ts';
 import {
   batchRangeShape,
   manifestShape,
@@ -29,6 +29,7 @@ export type SchemaName =
   | 'Run'
   | 'DeletedRun'
   | 'Lease'
+  | 'LapsedLease'
   | 'BatchRange'
   | 'SegmentReference'
   | 'Table'
@@ -92,6 +93,7 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   Run: schemaOf(runShape),
   DeletedRun: schemaOf(deletedRunShape),
   Lease: schemaOf(leaseShape),
+  LapsedLease: schemaOf(lapsedLeaseShape),
   BatchRange: schemaOf(batchRangeShape),
   SegmentReference: schemaOf(referenceShape),
   Table: schemaOf(streamShape),

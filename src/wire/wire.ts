@@ -4,7 +4,12 @@
  */
 import { SessionStoreError, show } from '../base/errors.ts';
 import { deletedRunShape, type DeletedRun } from '../records/shapes/deleted-run.ts';
-import { leaseShape, type Lease } from '../records/shapes/lease.ts';
+import {
+  lapsedLeaseShape,
+  leaseShape,
+  type LapsedLease,
+  type Lease,
+} from '../records/shapes/lease.ts';
 import {
   manifestShape,
   newManifestShape,
@@ -124,6 +129,7 @@ export const decodeProject: (value: unknown) => StoredProject = decoder(projectS
 export const decodeRun: (value: unknown) => StoredRun = decoder(runShape);
 export const decodeDeletedRun: (value: unknown) => DeletedRun = decoder(deletedRunShape);
 export const decodeLease: (value: unknown) => Lease = decoder(leaseShape);
+export const decodeLapsedLease: (value: unknown) => LapsedLease = decoder(lapsedLeaseShape);
 export const decodeTableBatches: (value: unknown) => TableBatches = decoder(tableBatchesShape);
 export const decodeStream: (value: unknown) => StreamState = decoder(streamShape);
 export const decodeReference: (value: unknown) => SegmentReference = decoder(referenceShape);

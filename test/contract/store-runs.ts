@@ -209,7 +209,7 @@ export function describeRuns(place: LocationUnderTest): void {
       place.clock.nowMs += 3_600_000;
       await place.store.renewLease('run_other', 'b', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([
-        { runId: RUN_ID, holder: 'a', expiresAtMs, ttlMs: 100 },
+        { runId: RUN_ID, holder: 'a', expiresAtMs, ttlMs: 100, endedMs: 3_600_000 - 100 },
       ]);
       await place.store.renewLease(RUN_ID, 'a', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([]);

@@ -18,7 +18,7 @@ declare global {
     quarkReload: {
       /** Starts a run and logs a step, which is not flushed. */
       start(storage: string): Promise<string>;
-      /** Resumes it and logs the next step; null, or the code of the error. */
+      /** Resumes it and logs the next step; null, or why not. */
       resume(storage: string, runId: string): Promise<string | null>;
       /** Logs a step and says what has become of the session. */
       log(step: number): Promise<readonly [state: string, isAborted: boolean]>;
@@ -42,7 +42,9 @@ window.quarkReload = {
     try {
       session = await TrainingSession.resumeRun({ runId, storage });
     } catch (error) {
-      return isQuarkError(error) ? error.code : String(error);
+      return isQuarkError(error, 'invalid_run_state')
+        ? String(error.details['reason'])
+        : String(error);
     }
     metrics = new MetricsLogger(session, { flushIntervalMs: 60_000 });
     const seen = await metrics.read();

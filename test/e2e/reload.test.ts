@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'a duplicated tab gets neither a run that goes on, nor one that its twin has taken over',
+  'a duplicated tab gets neither a run that goes on, nor one that its twin has taken over, and is told why',
   async () => {
     const page = await openPage();
     const runId = await start(page);
@@ -103,13 +103,18 @@ test(
     };
     const twin = await duplicate();
     expect(await twin.evaluate(() => sessionStorage.length)).toBe(1);
-    expect(await resume(twin, runId)).toBe('invalid_run_state');
+    expect(await resume(twin, runId)).toBe('duplicated_tab');
+    // A tab that is no copy is told that the run is live.
+    expect(await resume(await openPage(), runId)).toBe('live');
     await page.reload();
     await ready(page);
     // The page has left and the next one has not gone on yet: both have a token that may be used.
     const second = await duplicate();
     const outcomes = await Promise.all([resume(page, runId), resume(second, runId)]);
-    expect(new Set(outcomes)).toEqual(new Set(['invalid_run_state', null]));
+    expect(new Set(outcomes)).toEqual(new Set(['taken_over', null]));
+    // Later, too: the token of the loser says what it had.
+    const loser = outcomes[0] === null ? second : page;
+    expect(await resume(loser, runId)).toBe('taken_over');
   },
   TEST_MS,
 );

@@ -268,6 +268,8 @@ describe('the description of the API', () => {
     await get('/runs/run_two/tables/metrics/rows?format=jsonl&step_min=0&limit=3&metric_key=a');
     await get('/batches?run=run_two&run=run_nobody');
     await get('/runs/run_two/tables/metrics/rows');
+    await remote.renewLease(RUN_ID, 'gone', 0.001);
+    expect(await remote.lapsedLeases?.(RUN_ID)).toMatchObject([{ holder: 'gone' }]);
     const session = await TrainingSession.startRun({ project: 'digits', storage: remote });
     new MetricsLogger(session).log('loss', Number.NaN, { step: 1 });
     await session.endRun();

@@ -34,3 +34,15 @@ export const storedLeaseShape: Shape<typeof storedFields> = defineShape('lease',
 
 /** A lease with what the store needs to tell whether it has lapsed. */
 export type StoredLease = ValuesOf<typeof storedFields>;
+
+const lapsedFields = {
+  ...storedFields,
+  /** Milliseconds since its end, by the store's clock; negative where the end lies ahead. */
+  endedMs: number(),
+};
+
+/** A lease that has lapsed. */
+export const lapsedLeaseShape: Shape<typeof lapsedFields> = defineShape('lease', lapsedFields);
+
+/** A lease that has lapsed by the store's clock, as it was claimed last. */
+export type LapsedLease = ValuesOf<typeof lapsedFields>;

@@ -189,6 +189,9 @@ class GuardedStore implements StoreDriver {
     return leases.filter(({ runId }) => visible.has(runId));
   };
 
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) =>
+    (await this.#isVisible(runId)) ? ((await this.#store.lapsedLeases?.(runId)) ?? []) : [];
+
   readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) => {
     if (this.#projects !== undefined)
       for (const runId of new Set(segments.map(({ manifest }) => manifest.runId)))

@@ -180,6 +180,10 @@ export const runHandlers = {
     return { leases: await scope.store.listLeases(runIds) };
   },
 
+  'GET /runs/:runId/lapsed-leases': async ({ scope: { store }, params: { runId } }) => ({
+    leases: (await store.lapsedLeases?.(runId)) ?? [],
+  }),
+
   'PUT /runs/:runId/leases/:holder': async ({ scope, params: { runId, holder }, body }) => {
     const ttlMs = (await body()).number('ttl_ms');
     if (ttlMs > MAX_LEASE_MS) throw invalidInput('ttl_ms', ttlMs, `at most ${MAX_LEASE_MS}: a day`);

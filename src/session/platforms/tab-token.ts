@@ -9,14 +9,17 @@ import type { RunGeneration } from '../../store/store.ts';
 
 const PREFIX = 'quark-run';
 
-/** The claim that the page before this one, in the same tab, had on the run. */
-export type OwnClaim = { readonly holder: string; readonly generation: number };
-
-type Token = OwnClaim & { readonly hasLeft: boolean };
+/** The claim that a page has or had on the run: the page before this one in the same tab, or in the tab that this one is a copy of. */
+export type OwnClaim = {
+  readonly holder: string;
+  readonly generation: number;
+  /** Whether that page has left. Until then, only it has the run: the token of this tab is a copy, or that page ended without notice. */
+  readonly hasLeft: boolean;
+};
 
 /** The tokens of a tab. Workers and Node have none. */
 export interface TabTokens {
-  /** What the page that was in this tab before had of a run; undefined unless that page has left. */
+  /** What is remembered in this tab of a page that has or had the run; undefined where no page had it. */
   read(uri: string, runId: string): OwnClaim | undefined;
   /** Notes that a session of this page, with this name in leases, has a run; returns the undo. */
   hold(uri: string, holder: string, run: RunGeneration): () => void;
@@ -24,15 +27,13 @@ export interface TabTokens {
 
 /** Tokens in `storage`, of a page that tells of its end and return by events of `page`. */
 export function tabTokens(storage: Storage, page: EventTarget): TabTokens {
-  const write = (key: string, token: Token): void => {
+  const write = (key: string, token: OwnClaim): void => {
     // Without room, the run is taken over when its lease lapses.
     ifAllowed(() => storage.setItem(key, JSON.stringify(token)));
   };
   return {
     read(uri, runId) {
-      const token = parseToken(storage.getItem(keyOf(uri, runId)));
-      if (token?.hasLeft !== true) return undefined;
-      return { holder: token.holder, generation: token.generation };
+      return parseToken(storage.getItem(keyOf(uri, runId)));
     },
     hold(uri, holder, { generation, runId }) {
       const key = keyOf(uri, runId);
@@ -65,11 +66,11 @@ function keyOf(uri: string, runId: string): string {
   return `${PREFIX} ${uri} ${runId}`;
 }
 
-function parseToken(text: string | null): Token | undefined {
+function parseToken(text: string | null): OwnClaim | undefined {
   try {
     const token: unknown = JSON.parse(text ?? 'null');
     if (typeof token !== 'object' || token === null) return undefined;
-    const { generation, hasLeft, holder } = token as Partial<Token>;
+    const { generation, hasLeft, holder } = token as Partial<OwnClaim>;
     if (typeof holder !== 'string' || typeof generation !== 'number') return undefined;
     return { holder, generation, hasLeft: hasLeft === true };
   } catch {

@@ -30,7 +30,7 @@ import {
   selectRuns,
 } from '../run-rules.ts';
 import type {
-  LocalStore,
+  ServedStore,
   RunFilter,
   Store,
   StoredRun,
@@ -195,7 +195,7 @@ class IdbStore implements StoreDriver {
     return selectLeases(all, this.#clock.now(), runIds);
   };
 
-  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) => {
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) => {
     const all = await this.#connection.read(['leases'], (tx) => tx.objectStore('leases').getAll());
     return selectLapsed(all, this.#clock.now(), runId);
   };

@@ -203,7 +203,7 @@ class MemoryStore implements StoreDriver {
     return selectLeases(this.#data.leases.values(), this.#clock.now(), runIds);
   };
 
-  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) =>
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) =>
     selectLapsed(this.#data.leases.values(), this.#clock.now(), runId);
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen = [], live = []) => {

@@ -194,7 +194,7 @@ class SqlStore implements StoreDriver {
     return selectLeases(found, nowMs, runIds);
   };
 
-  readonly lapsedLeases: LocalStore['lapsedLeases'] = async (runId) => {
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) => {
     const found = await this.#database.read(() => runs.listRunLeases(this.#space, runId));
     return selectLapsed(found, this.#parts.clock.now(), runId);
   };

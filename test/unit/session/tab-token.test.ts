@@ -5,20 +5,21 @@ import { storageOf } from '../../support/local-storage.ts';
 
 const URI = 'idb:quark';
 const RUN = { runId: 'run_1', generation: 3 };
-const CLAIM = { holder: 'ses_1', generation: 3 };
+const CLAIM = { holder: 'ses_1', generation: 3, hasLeft: false };
+const LEFT = { ...CLAIM, hasLeft: true };
 
 test('the next page in the tab may take a run over once the page before has left', () => {
   const [storage, page] = [storageOf(), new EventTarget()];
   const tokens = tabTokens(storage, page);
   tokens.hold(URI, 'ses_1', RUN);
-  expect(tokens.read(URI, 'run_1')).toBeUndefined();
-  page.dispatchEvent(new Event('pagehide'));
   expect(tokens.read(URI, 'run_1')).toEqual(CLAIM);
+  page.dispatchEvent(new Event('pagehide'));
+  expect(tokens.read(URI, 'run_1')).toEqual(LEFT);
   expect(tokens.read(URI, 'run_2')).toBeUndefined();
   expect(tokens.read('idb:other', 'run_1')).toBeUndefined();
   // It comes back from the back/forward cache.
   page.dispatchEvent(new Event('pageshow'));
-  expect(tokens.read(URI, 'run_1')).toBeUndefined();
+  expect(tokens.read(URI, 'run_1')).toEqual(CLAIM);
 });
 
 test('a page that comes back leaves the token of the one that has taken over', () => {
@@ -29,7 +30,11 @@ test('a page that comes back leaves the token of the one that has taken over', (
   const drop = tabTokens(storage, second).hold(URI, 'ses_2', { ...RUN, generation: 4 });
   first.dispatchEvent(new Event('pageshow'));
   second.dispatchEvent(new Event('pagehide'));
-  expect(tabTokens(storage, second).read(URI, 'run_1')).toEqual({ holder: 'ses_2', generation: 4 });
+  expect(tabTokens(storage, second).read(URI, 'run_1')).toEqual({
+    ...LEFT,
+    holder: 'ses_2',
+    generation: 4,
+  });
   drop();
   expect(tabTokens(storage, second).read(URI, 'run_1')).toBeUndefined();
   expect(storage.length).toBe(0);
