@@ -1,4 +1,4 @@
-// Chromium, Firefox and WebKitGTK behind one small interface: start with a profile, open a tab, evaluate in it, close it.
+// Chromium, Firefox and WebKitGTK behind one small interface: start with a profile, open a tab, evaluate in it, load it again, close it.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -121,6 +121,7 @@ async function openChromium(profile) {
       await page.goto(url);
       return {
         evaluate: (expression) => page.evaluate(expression),
+        reload: () => page.reload(),
         close: () => page.close(),
         /** A small quota for the site of the page, or the one it had. */
         async setQuota(quotaSize) {
@@ -184,6 +185,7 @@ async function openFirefox(profile, quotaBytes) {
             if (answer.type !== 'success') throw new Error(answer.exceptionDetails.text);
             return JSON.parse(answer.result.value);
           },
+          reload: () => bidi.send('browsingContext.reload', { context, wait: 'complete' }),
           close: () => bidi.send('browsingContext.close', { context }),
         };
       },
@@ -295,6 +297,7 @@ async function openWebKit(profile) {
                 }),
               ),
             ),
+          reload: () => here(() => ask('POST', `${at}/refresh`, {})),
           close: () => here(() => ask('DELETE', `${at}/window`)),
         };
       },

@@ -1,14 +1,15 @@
 // What is missing after tabs were closed in the middle of a training, and what a full quota costs, in Chromium, Firefox and
 // WebKitGTK. Needs a build (`npm run build`). An engine that is not installed is skipped, with the package to install.
 //
-//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--no-quota]
+//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--reloads 30] [--no-quota]
 //
 // A recorder logs a row every 10 ms and tells the server, right after `log` has returned, how many rows there are. The tab
-// is closed at a random moment; the next start has to find every row that the server heard of, in order, each once. The
-// last line is `N passed, N failed`.
+// is closed at a random moment; the next start has to find every row that the server heard of, in order, each once. Pages that
+// are loaded again resume their run, and of two tabs that resume at once one does. The last line is `N passed, N failed`.
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { closeDisplay, ENGINES, withBrowser, withProfile } from './browsers.mjs';
+import { reloadPages, resumeTogether } from './resumes.mjs';
 import { startSite } from './site.mjs';
 
 const EVERY_MS = 10;
@@ -35,6 +36,7 @@ const { values: options } = parseArgs({
     closes: { type: 'string', default: '30' },
     others: { type: 'string', default: '10' },
     restarts: { type: 'string', default: '12' },
+    reloads: { type: 'string', default: '30' },
     'no-quota': { type: 'boolean', default: false },
   },
 });
@@ -51,6 +53,7 @@ let passed = 0;
 let failed = 0;
 let nextId = 0;
 const table = [];
+const resumeTable = [];
 
 const sleep = (ms) =>
   new Promise((resolve) => {
@@ -226,6 +229,12 @@ async function testEngine(engine, site) {
     await check(`${engine}, ${where}, browser closed`, () =>
       closeBrowsers(engine, where, restarts, site),
     );
+  const reloads = Number(options.reloads);
+  const tools = { ask, site, table: resumeTable };
+  if (reloads > 0) {
+    await check(`${engine}, pages loaded again`, () => reloadPages(engine, reloads, tools));
+    await check(`${engine}, two tabs at once`, () => resumeTogether(engine, reloads, tools));
+  }
   for (const phase of options['no-quota'] ? [] : ['start', 'middle', 'end'])
     await check(`${engine}, quota full at the ${phase}`, () => fillQuota(engine, phase, site));
 }
@@ -242,6 +251,10 @@ console.log(`
 | engine | recorder | closes | rows logged | closes with loss | rows missing | worst, ms | reported |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 ${table.join('\n')}
+
+| engine | how | resumed | refused | median, ms | worst, ms |
+| --- | --- | ---: | ---: | ---: | ---: |
+${resumeTable.join('\n')}
 
 ${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);

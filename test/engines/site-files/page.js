@@ -1,6 +1,7 @@
 // The page that the tests of engines open: records here or in a worker, and looks at what earlier tabs left.
 const sdk = await import('/sdk/index.js');
 const { record } = await import('/recorder.js');
+const { end, outcome, plan, resume, start } = await import('/resume.js');
 
 const PATIENCE_MS = 60_000;
 const workers = [];
@@ -103,5 +104,5 @@ async function doAsTold() {
   close();
 }
 
-globalThis.quarkEngines = { begin, look, train };
+globalThis.quarkEngines = { begin, end, look, outcome, plan, resume, start, train };
 await doAsTold();
