@@ -26,6 +26,7 @@ import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import { deleteProjectThere, listDeletedThere } from './http-deletion.ts';
+import { lapsedLeasesThere } from './http-leases.ts';
 import {
   API_PATH,
   BYTES_MEDIA_TYPE,
@@ -41,7 +42,6 @@ import { TableEpochs } from './table-epochs.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeDeletedRun,
-  decodeLapsedLease,
   decodeLease,
   decodeManifest,
   decodeProject,
@@ -265,18 +265,8 @@ class HttpStore implements StoreDriver {
     return leases;
   };
 
-  readonly lapsedLeases: ServedStore['lapsedLeases'] = async (runId) => {
-    try {
-      const answer = await this.#client.json('GET /runs/:runId/lapsed-leases', {
-        params: { runId },
-      });
-      return answer.list('leases').map(decodeLapsedLease);
-    } catch (error) {
-      // Of an earlier service, which does not say.
-      if (isQuarkError(error, 'unsupported')) return [];
-      throw error;
-    }
-  };
+  readonly lapsedLeases: ServedStore['lapsedLeases'] = (runId) =>
+    lapsedLeasesThere(this.#client, runId);
 
   readonly appendSegments: Store['appendSegments'] = async (segments, seen, live) => {
     if (segments.length === 0) return [];
