@@ -159,12 +159,16 @@ export {
   type PhaseAnalyzerThresholds,
   type PhaseSettings,
 } from './analysis/phases/thresholds.ts';
-export {
-  CONVENTIONAL_ROLE_KEYS,
-  findRoleSeries,
-  type RoleKeys,
-  type RoleSeries,
-} from './analysis/signals/roles/loss-roles.ts';
+export { findRoleSeries, type RoleSeries } from './analysis/signals/roles/loss-roles.ts';
+export { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from './analysis/signals/roles/role-keys.ts';
+export { findRoles } from './analysis/signals/roles/roles.ts';
+export type {
+  RoleCandidate,
+  RoleChoice,
+  Roles,
+  RoleUnit,
+  Sureness,
+} from './analysis/signals/roles/role-types.ts';
 export {
   compareColumnGroups,
   compareColumns,

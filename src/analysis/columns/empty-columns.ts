@@ -1,6 +1,7 @@
 /** Runs in memory: columns that hold nothing, and columns put together by hand. */
 import { checkOptionNames } from '../../base/assert.ts';
 import type { RunRecord } from '../../records/run.ts';
+import { rolesOfRun } from '../../records/run-roles.ts';
 import { createBatchColumns } from './batch-columns.ts';
 import {
   TELEMETRY_NUMBERS,
@@ -39,6 +40,7 @@ export function emptyColumns(): RunColumns {
       startedAtMs: 0,
       endedAtMs: null,
       isContinued: false,
+      roles: {},
     },
     metrics: new Map(),
     layers: [],
@@ -86,5 +88,6 @@ export function runInfo(run: RunRecord, isLive: boolean): RunInfo {
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: run.endedAt === null ? null : Date.parse(run.endedAt),
     isContinued: run.parentRunId !== null || run.resumeCount > 0,
+    roles: rolesOfRun(run.environment),
   };
 }

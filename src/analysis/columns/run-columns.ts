@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { PARAMETER_NUMBERS, RECORDED_LAYER_NUMBERS } from '../../read/tables.ts';
 import type { RunStatus } from '../../records/literals.ts';
+import type { AskedRoles } from '../../records/run-roles.ts';
 
 /** What a series is laid out by: `epoch` only where its samples have no step. */
 export type SeriesAxis = 'step' | 'epoch';
@@ -147,6 +148,8 @@ export type RunInfo = {
   readonly endedAtMs: number | null;
   /** Whether the run began with what another had learned: it has a parent, or was resumed. */
   readonly isContinued: boolean;
+  /** Metrics that somebody gave a role, as the run remembers them. */
+  readonly roles: AskedRoles;
 };
 
 /** A run as columns. What was not asked for, or is not there, is empty. */

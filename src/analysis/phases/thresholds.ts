@@ -1,6 +1,6 @@
 /** What the phase analyzer is set by. */
 import { flag, numberWhere, orDefault, positive, readOptions } from '../../base/options.ts';
-import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/roles/loss-roles.ts';
+import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/roles/role-keys.ts';
 import { metricKeyList } from '../signals/metric-keys.ts';
 
 /**

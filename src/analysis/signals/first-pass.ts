@@ -1,6 +1,6 @@
 /** Training and validation in the first epoch, in which training has seen none of its samples before either. */
 import type { RunColumns } from '../columns/run-columns.ts';
-import type { SeriesPair } from './metric-keys.ts';
+import type { SeriesPair } from './roles/role-types.ts';
 import { noiseOf } from './profile.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';

@@ -1,7 +1,7 @@
 /** Which metric is what: the configured keys first, and then names that say it. */
 import { invalidInput } from '../../base/errors.ts';
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
-import { isErrorName, withoutAdversaries } from './roles/loss-names.ts';
+import { findRoleSet, type RoleSet } from './roles/roles.ts';
 
 /** Keys that the analyzer looks for, in order of preference. */
 export type MetricKeys = {
@@ -39,10 +39,6 @@ export const DEFAULT_METRIC_KEYS: MetricKeys = Object.freeze({
   trainEvalLossMetricKeys: Object.freeze(['train_eval/loss', 'eval_mode/train/loss']),
 });
 
-const TRAIN = /^(?:train|training)\//i;
-const VALIDATION = /^(?:val|valid|validation|dev|eval)\//i;
-const LOSS = /(?:^|[/_.-])[a-z]*loss(?:_?\d+)?$/i;
-const PER_STEP = /_step$/i;
 const STEP_TIME =
   /(?:^|[/_.-])(?:(?:step|iter(?:ation)?)_time|time_per_(?:step|iter(?:ation)?))_ms$/i;
 
@@ -65,56 +61,6 @@ export function findMetric(columns: RunColumns, keys: readonly string[]): Metric
   return undefined;
 }
 
-/**
- * The training losses: the configured one, or else all of them by their names (`train/cls_loss`, `loss`), those of discriminators left out
- * beside those of generators; or else that of single steps (`train/loss_step`), or an error (`train/mse`).
- */
-export function trainLosses(columns: RunColumns, keys: MetricKeys): readonly MetricSeries[] {
-  const configured = findMetric(columns, keys.trainLossMetricKeys);
-  if (configured !== undefined) return [configured];
-  const trained = [...columns.metrics.values()].filter(
-    ({ key }) => TRAIN.test(key) || !key.includes('/'),
-  );
-  const allNamed = trained.filter(({ key }) => LOSS.test(key) && !PER_STEP.test(key));
-  const whole = allNamed.filter(({ key }) =>
-    /^(?:train\/|training\/)?(?:epoch_|total_)?loss$/i.test(key),
-  );
-  if (whole.length > 0) return whole.slice(0, 1);
-  const kept = new Set(withoutAdversaries(allNamed.map(({ key }) => key)));
-  if (kept.size > 0) return allNamed.filter(({ key }) => kept.has(key));
-  const ofSteps = trained.filter(({ key }) => LOSS.test(key.replace(PER_STEP, '')));
-  if (ofSteps.length > 0) return ofSteps.slice(0, 1);
-  return trained.filter(({ key }) => TRAIN.test(key) && isErrorName(key)).slice(0, 1);
-}
-
-/** A training series and the validation series it is compared with; smaller is better in both. */
-export type SeriesPair = { readonly train: MetricSeries; readonly validation: MetricSeries };
-
-/**
- * Pairs of losses: each validation loss with the training loss of the same name, or with the only training loss. Names
- * that are no losses by name (`train/box_om`) are paired where both fall from first to last.
- */
-export function lossPairs(columns: RunColumns, keys: MetricKeys): readonly SeriesPair[] {
-  const [primary, ...others] = trainLosses(columns, keys);
-  const configured = findMetric(columns, keys.valLossMetricKeys);
-  const pairs: SeriesPair[] = [];
-  if (primary !== undefined && others.length === 0 && configured !== undefined)
-    pairs.push({ train: primary, validation: configured });
-  for (const validation of columns.metrics.values()) {
-    const { key } = validation;
-    if (validation === configured && pairs.length > 0) continue;
-    if (!VALIDATION.test(key)) continue;
-    const name = key.replace(VALIDATION, '');
-    const same = columns.metrics.get(`train/${name}`) ?? columns.metrics.get(`training/${name}`);
-    const isLoss = LOSS.test(key);
-    if (same !== undefined && (isLoss || bothFall(same, validation)))
-      pairs.push({ train: same, validation });
-    else if (isLoss && primary !== undefined && others.length === 0)
-      pairs.push({ train: primary, validation });
-  }
-  return pairs;
-}
-
 /** The time of a step in milliseconds: the configured key, or a name that says it. */
 export function stepTimes(columns: RunColumns, keys: MetricKeys): MetricSeries | undefined {
   const configured = findMetric(columns, keys.stepTimeMetricKeys);
@@ -122,14 +68,12 @@ export function stepTimes(columns: RunColumns, keys: MetricKeys): MetricSeries |
   return [...columns.metrics.values()].find(({ key }) => STEP_TIME.test(key));
 }
 
-function bothFall(a: MetricSeries, b: MetricSeries): boolean {
-  if (/acc|precision|recall|f1|map|auc|score|bleu|rouge|lr|rate|time|second/i.test(a.key))
-    return false;
-  return falls(a) && falls(b);
-}
-
-function falls({ values }: MetricSeries): boolean {
-  const first = values.find((value) => Number.isFinite(value));
-  const last = values.findLast((value) => Number.isFinite(value));
-  return first !== undefined && last !== undefined && last < first;
+/** Roles by the keys of the analyzer. */
+export function rolesOf({ metrics, run }: RunColumns, keys: MetricKeys): RoleSet {
+  return findRoleSet(metrics, run.roles, {
+    trainLoss: keys.trainLossMetricKeys,
+    valLoss: keys.valLossMetricKeys,
+    trainAccuracy: keys.trainAccuracyMetricKeys,
+    valAccuracy: keys.valAccuracyMetricKeys,
+  });
 }

@@ -5,17 +5,12 @@ import type {
   ParameterSeries,
   RunColumns,
 } from '../columns/run-columns.ts';
-import {
-  findMetric,
-  lossPairs,
-  stepTimes,
-  trainLosses,
-  type MetricKeys,
-  type SeriesPair,
-} from './metric-keys.ts';
+import { findMetric, rolesOf, stepTimes, type MetricKeys } from './metric-keys.ts';
 import { isInput } from './layer-facts.ts';
 import { levelOf, lowestLevel, profileOf, type Profile } from './profile.ts';
-import { findRoles, type Roles } from './roles/roles.ts';
+import type { Roles, SeriesPair } from './roles/role-types.ts';
+import type { RoleSet } from './roles/roles.ts';
+import { asShares } from './roles/units.ts';
 
 /** How a loss went, in units of its own. */
 export type LossCourse = {
@@ -31,53 +26,47 @@ export type LossCourse = {
   readonly improvement: number;
 };
 
+type Accuracies = {
+  readonly train: MetricSeries | undefined;
+  readonly val: MetricSeries | undefined;
+};
+
 export class Signals {
   readonly #columns: RunColumns;
   readonly #keys: MetricKeys;
   readonly #profiles = new Map<MetricSeries, Profile>();
-  #losses: readonly MetricSeries[] | undefined;
-  #pairs: readonly SeriesPair[] | undefined;
-  #roles: Roles | undefined;
+  readonly #roleSet: RoleSet;
+  #shares: Accuracies | undefined;
 
   constructor(columns: RunColumns, keys: MetricKeys) {
     this.#columns = columns;
     this.#keys = keys;
+    this.#roleSet = rolesOf(columns, keys);
   }
 
   /** Which metric plays which role. */
   get roles(): Roles {
-    const keys = this.#keys;
-    this.#roles ??= findRoles(
-      this.#columns.metrics,
-      {},
-      {
-        trainLoss: keys.trainLossMetricKeys,
-        valLoss: keys.valLossMetricKeys,
-        trainAccuracy: keys.trainAccuracyMetricKeys,
-        valAccuracy: keys.valAccuracyMetricKeys,
-      },
-    );
-    return this.#roles;
+    return this.#roleSet.roles;
   }
 
-  /** The training losses; the configured one alone where it is there. */
+  /** The training losses: the whole one alone where it is there. */
   get trainLosses(): readonly MetricSeries[] {
-    this.#losses ??= trainLosses(this.#columns, this.#keys);
-    return this.#losses;
+    return this.#roleSet.trainLosses;
   }
 
   /** Validation losses with the training loss each is compared with. */
   get lossPairs(): readonly SeriesPair[] {
-    this.#pairs ??= lossPairs(this.#columns, this.#keys);
-    return this.#pairs;
+    return this.#roleSet.pairs;
   }
 
+  /** The accuracy of training in shares of 1. */
   get trainAccuracy(): MetricSeries | undefined {
-    return findMetric(this.#columns, this.#keys.trainAccuracyMetricKeys);
+    return this.#accuracies().train;
   }
 
+  /** The accuracy of validation in shares of 1. */
   get valAccuracy(): MetricSeries | undefined {
-    return findMetric(this.#columns, this.#keys.valAccuracyMetricKeys);
+    return this.#accuracies().val;
   }
 
   /** The norm of all gradients together. */
@@ -129,6 +118,15 @@ export class Signals {
         .filter(({ parameterRole }) => parameterRole === 'bias')
         .map(({ elementCount, moduleName }) => [moduleName, elementCount[0] ?? Number.NaN]),
     );
+  }
+
+  #accuracies(): Accuracies {
+    const { trainAccuracy: train, valAccuracy: val } = this.roles;
+    this.#shares ??= {
+      train: train === null ? undefined : asShares(train.series, train.unit),
+      val: val === null ? undefined : asShares(val.series, val.unit),
+    };
+    return this.#shares;
   }
 
   profile(series: MetricSeries): Profile {

@@ -1,6 +1,6 @@
 /** A validation series and, beside each of its values, how far training was. */
 import { axisOf } from '../columns/run-columns.ts';
-import type { SeriesPair } from './metric-keys.ts';
+import type { SeriesPair } from './roles/role-types.ts';
 import { rowBefore } from './positions.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';

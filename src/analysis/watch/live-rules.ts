@@ -7,7 +7,7 @@ import { gradSpike } from '../rules/optimization/grad-spike.ts';
 import { lossSpike } from '../rules/optimization/loss-spike.ts';
 import { RULES } from '../rules/rules.ts';
 import { batchEvidence } from '../signals/batch-evidence.ts';
-import { findMetric, trainLosses } from '../signals/metric-keys.ts';
+import { findMetric, rolesOf } from '../signals/metric-keys.ts';
 import { sayPosition, type RunPosition } from '../signals/positions.ts';
 import { findingOf, type FindingTemplate, type ThresholdValues } from '../signals/rule.ts';
 import { say } from '../text/sentences.ts';
@@ -123,7 +123,7 @@ export class LiveRules {
       .filter(({ spikes }) => spikes.length > 0);
     if (pending.length === 0) return [];
     const columns = live.snapshot(run);
-    const losses = new Set(trainLosses(columns, this.#settings).map(({ key }) => key));
+    const losses = new Set(rolesOf(columns, this.#settings).trainLosses.map(({ key }) => key));
     const norm = findMetric(columns, this.#settings.gradientNormMetricKeys)?.key;
     return pending.flatMap(({ key, spikes }) => {
       const isLoss = losses.has(key);

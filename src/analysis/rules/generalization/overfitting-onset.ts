@@ -2,7 +2,7 @@ import type { MetricSeries } from '../../columns/run-columns.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
 import { partsAtOnce } from '../../signals/first-pass.ts';
 import { ladder } from '../../signals/ladder.ts';
-import type { SeriesPair } from '../../signals/metric-keys.ts';
+import type { SeriesPair } from '../../signals/roles/role-types.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';

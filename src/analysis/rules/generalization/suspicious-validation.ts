@@ -1,6 +1,6 @@
 import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
 import { partsAtOnce, type EarlyParting } from '../../signals/first-pass.ts';
-import type { SeriesPair } from '../../signals/metric-keys.ts';
+import type { SeriesPair } from '../../signals/roles/role-types.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import {
   positionAt,

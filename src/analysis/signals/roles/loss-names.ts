@@ -3,9 +3,6 @@
 /** A network that learns to tell what another made; in the middle of a name such as `train/D_A_loss`, too. */
 const DISCRIMINATOR = /(?:^|[/_.-])(?:d|dis|disc|discriminator|critic)(?:[/_.-]|$)/iu;
 const GENERATOR = /(?:^|[/_.-])(?:g|gen|generator)(?:[/_.-]|$)/iu;
-/** What errors are called where nothing is called a loss; smaller is better in all of them. */
-const ERROR = /(?:^|[/_.])(?:r?mse|mae|nll|bce|cross_?entropy)(?:[/_.][a-z]+)?$/iu;
-
 /**
  * Leaves the losses of discriminators out where there are those of generators: what they say is how good the opponent is. All keys, where
  * only one side, or none, is named.
@@ -13,9 +10,4 @@ const ERROR = /(?:^|[/_.])(?:r?mse|mae|nll|bce|cross_?entropy)(?:[/_.][a-z]+)?$/
 export function withoutAdversaries(keys: readonly string[]): readonly string[] {
   const isAdversary = (key: string): boolean => DISCRIMINATOR.test(key) && !GENERATOR.test(key);
   return keys.some((key) => GENERATOR.test(key)) ? keys.filter((key) => !isAdversary(key)) : keys;
-}
-
-/** Whether a metric is an error by its name, such as `train/mse`. */
-export function isErrorName(key: string): boolean {
-  return ERROR.test(key);
 }

@@ -1,11 +1,39 @@
 /** What the values of a metric are: shares, percent, or a loss with or without a zero. */
-import type { RoleUnit } from './roles.ts';
+import type { MetricSeries } from '../../columns/run-columns.ts';
+import type { RoleUnit } from './role-types.ts';
 
-/** A share above 1 by more than this is none. */
-const ROUNDING = 1e-6;
+/** A share is above 1 by its rounding at most. */
+const ROUNDING = 1e-3;
+/** Percent end here: what is above is a count. */
+const MAX_PERCENT = 100 * (1 + ROUNDING);
 
-/** The unit of a metric, from all its finite values. */
-export function unitOf(values: Float64Array, kind: 'loss' | 'accuracy' | 'reward'): RoleUnit {
+/** The unit of a loss or a reward: signed as soon as one value is below zero. */
+export function unitOfLoss({ values }: MetricSeries): RoleUnit {
+  return rangeOf(values).least < 0 ? 'signed' : 'nonnegative';
+}
+
+/** The unit of accuracies that were recorded together: percent as soon as one of them is no share. */
+export function unitOfAccuracies(list: readonly MetricSeries[]): 'ratio' | 'percent' {
+  const isPercent = list.some(
+    ({ key, values }) => rangeOf(values).most > 1 + ROUNDING || /percent|pct/iu.test(key),
+  );
+  return isPercent ? 'percent' : 'ratio';
+}
+
+/** Whether values may be an accuracy at all: none below zero, and none above 100. */
+export function isShare({ values }: MetricSeries): boolean {
+  const { least, most } = rangeOf(values);
+  return !(least < 0) && !(most > MAX_PERCENT);
+}
+
+/** An accuracy as shares of 1, for judging; what is stored stays as it is. */
+export function asShares(series: MetricSeries, unit: RoleUnit): MetricSeries {
+  return unit === 'percent'
+    ? { ...series, values: series.values.map((value) => value / 100) }
+    : series;
+}
+
+function rangeOf(values: Float64Array): { readonly least: number; readonly most: number } {
   let least = Infinity;
   let most = -Infinity;
   for (const value of values) {
@@ -13,6 +41,5 @@ export function unitOf(values: Float64Array, kind: 'loss' | 'accuracy' | 'reward
     if (value < least) least = value;
     if (value > most) most = value;
   }
-  if (kind === 'accuracy') return most > 1 + ROUNDING ? 'percent' : 'ratio';
-  return kind === 'reward' || least < 0 ? 'signed' : 'nonnegative';
+  return { least, most };
 }

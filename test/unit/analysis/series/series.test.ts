@@ -8,10 +8,8 @@ import {
 import { onAxisOf } from '../../../../src/analysis/phases/align-axis.ts';
 import { indexAtOrBefore } from '../../../../src/analysis/columns/sorted-search.ts';
 import { finitePart } from '../../../../src/analysis/signals/finite-part.ts';
-import {
-  CONVENTIONAL_ROLE_KEYS,
-  roleCandidates,
-} from '../../../../src/analysis/signals/roles/loss-roles.ts';
+import { roleCandidates } from '../../../../src/analysis/signals/roles/loss-roles.ts';
+import { CONVENTIONAL_ROLE_KEYS } from '../../../../src/analysis/signals/roles/role-keys.ts';
 import {
   blockMedians,
   noiseScale,
@@ -112,7 +110,7 @@ describe('which metrics are the losses', () => {
     expect(keysOf(byStep('train/loss', NaNs))[0]).toBe('train/loss');
     expect(keysOf(byStep('loss', [1]), byStep('test/loss', [1]))).toEqual([
       'loss',
-      undefined,
+      'test/loss',
       undefined,
       undefined,
     ]);
@@ -161,7 +159,7 @@ describe('which metrics are the losses', () => {
     expect(keysOf(means, many('train/aux_loss_step'))[0]).toBe('train/loss');
     expect(keysOf(many('train_loss_step'), many('val/loss_step')).slice(0, 2)).toEqual([
       'train_loss_step',
-      undefined,
+      'val/loss_step',
     ]);
     expect(roleCandidates(['lr', 'train_loss_step'])).toEqual(['train_loss_step']);
     // What somebody chose stays.
