@@ -22,7 +22,9 @@ export type ImportLimits = {
   readonly maxRecordBytes: number;
   /** Bytes that one compressed block may become; default 256 MiB. */
   readonly maxExpandedBytes: number;
-  /** Bytes of the footer of a Parquet file or the index of a `.quark` file; default 32 MiB. */
+  /** Bytes that one packed file (gzip, ZIP, TAR) may become with all that is in it; default 4 GiB. */
+  readonly maxUnpackedBytes: number;
+  /** Bytes of the footer of a Parquet file, the index of a `.quark` file or the list of a ZIP archive; default 32 MiB. */
   readonly maxFooterBytes: number;
   /** Column chunks of a Parquet file (row groups times columns), and parts of a `.quark` file; default 500,000. */
   readonly maxTableChunks: number;
@@ -64,6 +66,7 @@ export const DEFAULT_IMPORT_LIMITS: ImportLimits = Object.freeze({
   maxRestarts: 1_000,
   maxRecordBytes: 64 * 1024 * 1024,
   maxExpandedBytes: 256 * 1024 * 1024,
+  maxUnpackedBytes: 4 * 1024 * 1024 * 1024,
   maxFooterBytes: 32 * 1024 * 1024,
   maxTableChunks: 500_000,
   maxCellsPerByte: 256,

@@ -20,7 +20,10 @@ import type {
 import { watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../codecs/limits.ts';
+import { unpackInputs } from '../../codecs/archives/unpack-inputs.ts';
 import { fingerprint } from './fingerprint.ts';
+import { pointedBytes, reasonEmpty } from './nothing-inside.ts';
+import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { KnownRun, RunWriter } from './sink/run-writer.ts';
@@ -90,19 +93,19 @@ const OPTION_NAMES = [
 ];
 
 /**
- * Imports runs. The format of each file is found by its content. Importing the same files again changes nothing: a run that is
+ * Imports runs. The format of each file is found by its content; files that are packed (gzip, ZIP, TAR) are read as what is in them, and have its run ids. Importing the same files again changes nothing: a run that is
  * in the store stays as it is. Other `columns`, `patterns` or `keyRules` read other rows, and make runs of their own.
  *
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
  */
 export async function importRuns(
-  files: readonly InputFile[],
+  given: readonly InputFile[],
   store: Store,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
   checkStore(store);
-  const settings = checkOptions(files, options);
+  const settings = checkOptions(given, options);
   const problems: ImportProblem[] = [];
   let unlistedProblemCount = 0;
   let problemCount = 0;
@@ -111,6 +114,11 @@ export async function importRuns(
     if (problems.length < settings.limits.maxProblems) problems.push(found);
     else unlistedProblemCount++;
   };
+  const files = await unpackInputs(given, {
+    limits: settings.limits,
+    signal: options.signal,
+    problem: (file, reason) => problem(problemOfFile(file, reason)),
+  });
   const progress = new ImportProgressMeter(files, options.onProgress);
   const { byImporter, unknownFiles } = await sort(files, settings, problem);
   const runs: ImportedRunReport[] = [];
@@ -118,7 +126,7 @@ export async function importRuns(
     const groups = importer.group?.(found) ?? found.map((file) => [file]);
     // Whatever comes in is answered for.
     const nothing = (file: InputFile | undefined): void =>
-      problem({ file: file?.path ?? '', place: null, reason: 'There is nothing to import in it.' });
+      problem(problemOfFile(file?.path ?? '', 'There is nothing to import in it.'));
     if (groups.length === 0) nothing(found[0]);
     for (const group of groups) {
       const problemsBefore = problemCount;
@@ -146,7 +154,7 @@ export async function importRuns(
         );
       } catch (error) {
         if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
-        problem({ file: group[0]?.path ?? '', place: null, reason: messageOf(error) });
+        problem(problemOfFile(group[0]?.path ?? '', messageOf(error)));
       }
       const finished = await session.finish(failure === undefined);
       if (finished.length === 0 && problemCount === problemsBefore) nothing(group[0]);
@@ -249,7 +257,7 @@ class GroupImport {
           limits,
           keyRules,
           problem: (reason) =>
-            this.#parts.problem({ file: this.#parts.group[0]?.path ?? '', place: null, reason }),
+            this.#parts.problem(problemOfFile(this.#parts.group[0]?.path ?? '', reason)),
         });
     const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
     this.#runs.set(described.identity, opened);
@@ -315,9 +323,16 @@ async function sort(
       const bytes = await file.slice(0, HEAD_BYTES);
       const text = new TextDecoder().decode(bytes);
       const head: InputHead = { file, bytes, text, hasFile, options };
-      const importer = asked ?? best(importers, head);
+      const pointer = pointedBytes(text);
+      const importer = pointer === undefined ? (asked ?? best(importers, head)) : undefined;
       if (importer === undefined) {
-        unknownFiles.push(file.path);
+        const reason = reasonEmpty(text, {
+          sizeBytes: file.sizeBytes,
+          isWhole: bytes.length >= file.sizeBytes,
+          pointer,
+        });
+        if (reason === undefined) unknownFiles.push(file.path);
+        else problem(problemOfFile(file.path, reason));
         continue;
       }
       const found = byImporter.get(importer);
@@ -325,7 +340,7 @@ async function sort(
       else found.push(file);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
-      problem({ file: file.path, place: null, reason: messageOf(error) });
+      problem(problemOfFile(file.path, messageOf(error)));
     }
   }
   return { byImporter, unknownFiles };
