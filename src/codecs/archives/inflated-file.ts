@@ -8,7 +8,7 @@ export type CompressedBytes = {
   readonly path: string;
   readonly modifiedAtMs: number | null;
   readonly format: 'gzip' | 'deflate-raw';
-  compressed(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  readonly compressed: () => AsyncIterable<Uint8Array<ArrayBuffer>>;
 };
 
 /** How much may come out. */
