@@ -131,7 +131,7 @@ ${Object.entries(PARTS)
   .join('\n')}
 
   --seed N    the seed of property tests; without it, one is drawn
-  --record    write the result to docs/campaigns.md`;
+  --record    write the result of each step that ran to its row of docs/campaigns.md`;
 
 /** What a step comes to; figures are the lines that begin with "Figures: ". */
 async function runStep(step, seed) {
@@ -170,34 +170,66 @@ async function runStep(step, seed) {
   return { ...countReport(resultsFile, code, root), figures: figures() };
 }
 
-function table(results) {
-  const rows = [
-    ['part', 'step', 'passed', 'failed', 'skipped', 'minutes', 'figures'],
-    ...results.map(({ part, name, passed, failed, skipped, minutes, figures }) => [
-      part,
-      name,
-      ...[passed, failed, skipped].map(String),
-      minutes.toFixed(1),
-      figures.join('; '),
-    ]),
-  ];
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const line = (cells) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`;
-  const [head, ...body] = rows;
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+const HEAD = [
+  'part',
+  'step',
+  'passed',
+  'failed',
+  'skipped',
+  'minutes',
+  'commit',
+  'date',
+  'figures',
+];
+
+function rowOf({ part, name, passed, failed, skipped, minutes, figures }, where) {
+  const counts = [passed, failed, skipped].map(String);
+  const { commit, date } = where;
+  return [part, name, ...counts, minutes.toFixed(1), commit, date, figures.join('; ')];
 }
 
-/** Replaces the result of the last campaign; the text around it stays. */
-function record(text) {
+function table(rows) {
+  const all = [HEAD, ...rows];
+  const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column].length)));
+  const line = (cells) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`;
+  return [line(HEAD), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+/** The commit and the day of a result. */
+function whereNow() {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root });
   const changed = execFileSync('git', ['status', '--porcelain'], { cwd: root }).length > 0;
-  const where = `${String(commit).trim()}${changed ? ', with changes' : ''}`;
-  const section = `${BEGIN}\n\nCommit ${where}, ${new Date().toISOString().slice(0, 10)}, Node ${process.version}.\n\n${text}\n\n${END}`;
+  return {
+    commit: `${String(commit).trim()}${changed ? ' with changes' : ''}`,
+    date: new Date().toISOString().slice(0, 10),
+  };
+}
+
+/** The rows of a recorded table. */
+const rowsIn = (text) =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) => line.split('|').slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim()))
+    .filter((cells) => cells.length === HEAD.length);
+
+/** Replaces the rows of the steps that ran; the other rows and the text around the table stay. */
+function record(rows) {
   const before = readFileSync(RECORD, 'utf8');
   const [start, end] = [before.indexOf(BEGIN), before.indexOf(END)];
   if (start < 0 || end < start) throw new Error(`${RECORD} has lost its marks.`);
-  writeFileSync(RECORD, before.slice(0, start) + section + before.slice(end + END.length));
+  const nameOf = ([part, step]) => `${part}:${step}`;
+  const last = new Map(
+    [...rowsIn(before.slice(start, end)), ...rows].map((row) => [nameOf(row), row]),
+  );
+  const order = Object.entries(PARTS).flatMap(([part, { steps }]) =>
+    steps.map(({ name }) => nameOf([part, name])),
+  );
+  const text = table(order.filter((name) => last.has(name)).map((name) => last.get(name)));
+  writeFileSync(RECORD, `${before.slice(0, start)}${BEGIN}\n\n${text}\n\n${before.slice(end)}`);
   execFileSync(bin('oxfmt'), [RECORD], { cwd: root, shell: process.platform === 'win32' });
 }
 
@@ -242,10 +274,11 @@ async function main({ isRecorded, seed, names }) {
   const failures = results.flatMap((result) => result.failures);
   const tail = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';
   const summary = `${sum('passed')} passed, ${sum('failed')} failed${tail}`;
-  const text = table(results);
+  const where = whereNow();
+  const rows = results.map((result) => rowOf(result, where));
   if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`);
-  console.log(`\n${text}`);
-  if (isRecorded) record(`${text}\n\n${summary}`);
+  console.log(`\n${table(rows)}`);
+  if (isRecorded) record(rows);
   process.stdout.write(`\n${summary}\n`, () => process.exit(sum('failed') === 0 ? 0 : 1));
 }
 
