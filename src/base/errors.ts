@@ -17,6 +17,7 @@ export const ERROR_CODES = [
   'probe_failed',
   'artifact_not_found',
   'retention_failed',
+  'rule_failed',
   'unsupported',
   'aborted',
 ] as const;

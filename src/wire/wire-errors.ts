@@ -166,6 +166,7 @@ const STATUS_OF_CODE: Readonly<Record<Exclude<ErrorCode, 'store_failed'>, number
   kernel_failed: 500,
   probe_failed: 500,
   retention_failed: 500,
+  rule_failed: 500,
 };
 
 /** The details that are plain values; objects inside them may be anything. */

@@ -10,6 +10,7 @@ import {
   type AlertSeverity,
 } from '../../records/literals.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
+import { checkOwnRule } from './check-rule.ts';
 import type { RunPosition, RunSpan } from './positions.ts';
 import type { Signals } from './signals.ts';
 
@@ -61,6 +62,8 @@ export type Finding = {
   readonly cause?: string | undefined;
   /** What to try first, instead of the rule's own. */
   readonly advice?: string | undefined;
+  /** The whole second sentence of the alert, instead of the one that is made of the cause and the advice. */
+  readonly inference?: string | undefined;
   readonly from?: RunPosition | undefined;
   readonly to?: RunPosition | undefined;
   readonly observations: readonly Observation[];
@@ -77,6 +80,11 @@ export type RuleContext<T extends string> = {
   readonly model: unknown;
   /** The instant of the analysis, in UTC epoch milliseconds. */
   readonly nowMs: number;
+  /**
+   * Says that the rule could not judge the run, or a part of it, and why, in a sentence: the result lists it, and nobody takes the
+   * silence of the rule for health.
+   */
+  readonly unjudged: (why: string) => void;
 };
 
 /** The severities of a finding and the condition of each: the most severe that holds counts, and without any there is no finding. */
@@ -141,10 +149,62 @@ type RuleOfKinds<I extends string, T extends string, M extends { kind: string }>
   };
 };
 
-/** Declares a rule. */
+/** What a rule of one's own finds: a {@link Finding} in which only the severity, the title and the fact are needed. */
+export type OwnFinding = Pick<Finding, 'severity' | 'title' | 'fact'> &
+  Partial<Omit<Finding, 'severity' | 'title' | 'fact'>>;
+
+/** A rule of one's own, as {@link defineRule} takes it. What is left out has the default that is named. */
+export type OwnRule<I extends string = string, T extends string = string> = {
+  /** A lowercase letter, then lowercase letters, digits, "_", ".", "/" or "-"; no rule of Quark has it. */
+  readonly id: I;
+  /** Which health score it belongs to. Default `optimization`. */
+  readonly category?: AlertCategory;
+  /** What the rule finds, in a sentence. Default: a sentence with its id. */
+  readonly detects?: string;
+  /** Where the idea and the numbers come from. */
+  readonly source?: string;
+  /** The likely cause, as the end of "Probably ...". Default: the cause is named as unknown. */
+  readonly cause?: string;
+  /** What to try first, as the end of "first, ...". */
+  readonly advice?: string;
+  /** When a finding counts while a run goes on. Default `at_once`. */
+  readonly live?: LiveCadence;
+  /** The numbers of the rule, each with its default and a sentence; `thresholds` of a configuration changes them. Default none. */
+  readonly thresholds?: { readonly [K in T]: Threshold };
+  /**
+   * Reads the run and returns what it found; an empty list for nothing. It gets what Quark's rules get, must not change it, and
+   * must return at once: a promise is refused.
+   */
+  readonly evaluate: (context: RuleContext<NoInfer<T>>) => readonly OwnFinding[];
+};
+
+/**
+ * Declares a rule: one of one's own with `evaluate`, or, as Quark declares its rules, with `measure` and the template of the
+ * finding. Pass it as `new AnalyzerEngine(session, { rules: [rule] })`.
+ *
+ * @throws {QuarkError} `invalid_input` naming the part that is wrong, for a rule with `evaluate`
+ * @example
+ * const gap = defineRule({
+ *   id: 'validation_gap',
+ *   thresholds: { maxGap: { value: 0.5, doc: 'Most that validation may lie above training.' } },
+ *   evaluate({ columns, thresholds }) {
+ *     const last = (key) => columns.metrics.get(key)?.values.at(-1) ?? NaN;
+ *     const gap = last('val/loss') - last('train/loss');
+ *     if (!(gap > thresholds.maxGap)) return [];
+ *     return [{ severity: 'warning', title: 'A wide gap', fact: `Validation lies ${gap} above training.` }];
+ *   },
+ * });
+ */
+export function defineRule<const I extends string, T extends string = never>(
+  declaration: OwnRule<I, T>,
+): Rule<I, T>;
 export function defineRule<const I extends string, T extends string, M>(
   declaration: RuleOfOneKind<I, T, M>,
+): Rule<I, T>;
+export function defineRule<I extends string, T extends string, M>(
+  declaration: OwnRule<I, T> | RuleOfOneKind<I, T, M>,
 ): Rule<I, T> {
+  if (!('measure' in declaration)) return checkOwnRule('rule', declaration);
   const { finding, measure, ...head } = declaration;
   const evaluate = (context: RuleContext<T>): readonly Finding[] =>
     measure(context).flatMap((one) => findingOf(finding, one, context.thresholds) ?? []);
@@ -198,6 +258,7 @@ export function findingOf<M, T extends string>(
 
 /** The second sentence of an alert: the likely cause and the first thing to try. */
 export function inferenceOf(rule: Rule, finding: Finding): string {
+  if (finding.inference !== undefined) return finding.inference;
   const { confidence } = finding;
   const how = confidence >= 0.9 ? 'Almost certainly' : confidence >= 0.7 ? 'Probably' : 'Possibly';
   return `${how} ${finding.cause ?? rule.cause}; first, ${finding.advice ?? rule.advice}.`;
