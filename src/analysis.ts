@@ -130,6 +130,7 @@ export {
   COMPATIBILITIES,
   DEFAULT_ANALYZER_ENGINE_CONFIG,
   type AnalyzerEngineConfig,
+  type AnyRuleId,
   type Compatibility,
 } from './analysis/evaluate/analyzer-config.ts';
 export { DEFAULT_METRIC_KEYS, type MetricKeys } from './analysis/signals/metric-keys.ts';
@@ -142,6 +143,26 @@ export {
   type RuleId,
   type ThresholdName,
 } from './analysis/rules/rules.ts';
+export {
+  defineRule,
+  LIVE_CADENCES,
+  type Finding,
+  type FindingTemplate,
+  type Levels,
+  type LiveCadence,
+  type Observation,
+  type OwnFinding,
+  type OwnRule,
+  type Rule,
+  type RuleContext,
+  type Threshold,
+  type ThresholdValues,
+} from './analysis/signals/rule.ts';
+export type { RunPosition, RunSpan } from './analysis/signals/positions.ts';
+export type { LossCourse, Signals } from './analysis/signals/signals.ts';
+export type { RuleFailure } from './analysis/signals/check-rule.ts';
+export type { RuleProblem } from './analysis/own/own-rules.ts';
+export type { DeclaredRule } from './analysis/own/declared-rule.ts';
 export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/evaluate/health-scores.ts';
 export { findPhases } from './analysis/phases/find-phases.ts';
 export { PHASE_DISPLAY_NAMES, type FoundPhase } from './analysis/phases/describe.ts';

@@ -32,6 +32,7 @@ import {
   type StepFilter,
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
+import { alertIds } from '../own/own-rules.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
@@ -96,7 +97,7 @@ export class AnalyzerEngine {
     const write = async (): Promise<void> => {
       const alerts = await storeRecords(alertTable, result.alerts, destination);
       const scores = await storeRecords(healthScoreTable, result.healthScores, destination);
-      stored = resultOf(result.runId, result.generatedAt, alerts, scores);
+      stored = resultOf(result.runId, result.generatedAt, alerts, scores, result.problems);
     };
     await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
     return stored;
@@ -118,7 +119,7 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the session's run has ended
    */
   watch(options: WatchOptions = {}): AlertWatch {
-    const settings = checkWatchOptions(options);
+    const settings = checkWatchOptions(options, alertIds(this.#settings.rules));
     const handle = this.#source instanceof RunReader ? undefined : handleOf(this.#source);
     const { runId, store } = this.#run;
     const run = { store, runId, handle };

@@ -14,7 +14,7 @@ import {
 } from './analyzer-config.ts';
 import type { RunPosition } from '../signals/positions.ts';
 import { inferenceOf, type Finding, type Observation, type Rule } from '../signals/rule.ts';
-import { RULES } from '../rules/rules.ts';
+import { askRule, rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { Signals } from '../signals/signals.ts';
 
 /** What an analysis found. */
@@ -26,6 +26,8 @@ export type AnalyzerResult = {
   readonly alerts: readonly AlertRecord[];
   /** Overall, optimization, representation, generalization, runtime. */
   readonly healthScores: readonly HealthScoreRecord[];
+  /** Rules of one's own that could not be judged; empty where all could. */
+  readonly problems: readonly RuleProblem[];
   /** The result as a plain dictionary with snake_case names. */
   readonly toDict: () => Dict;
 };
@@ -62,7 +64,9 @@ export function analyzeWith(
   const nowMs = options.nowMs ?? systemClock.now();
   const timestamp = new Date(nowMs).toISOString();
   const { runId } = columns.run;
-  const rated = findAll(columns, settings, nowMs).map(({ finding, rule }, i): RatedAlert => ({
+  const problems: RuleProblem[] = [];
+  const found = findAll(columns, settings, nowMs, (problem) => problems.push(problem));
+  const rated = found.map(({ finding, rule }, i): RatedAlert => ({
     confidence: finding.confidence,
     alert: alertOf(rule, finding, {
       runId,
@@ -81,6 +85,7 @@ export function analyzeWith(
     timestamp,
     rated.map(({ alert }) => alert),
     scores,
+    problems,
   );
 }
 
@@ -92,8 +97,9 @@ export function findAll(
   columns: RunColumns,
   settings: AnalyzerSettings,
   nowMs: number,
+  report: (problem: RuleProblem) => void,
 ): readonly Found[] {
-  const steps = findStepwise(columns, settings, nowMs);
+  const steps = findStepwise(columns, settings, nowMs, report);
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -105,6 +111,7 @@ export function* findStepwise(
   columns: RunColumns,
   settings: AnalyzerSettings,
   nowMs: number,
+  report: (problem: RuleProblem) => void,
 ): Generator<undefined, readonly Found[]> {
   const signals = new Signals(columns, settings);
   const context = {
@@ -116,9 +123,9 @@ export function* findStepwise(
     nowMs,
   };
   const found: Found[] = [];
-  for (const rule of RULES) {
+  for (const rule of rulesWith(settings.rules)) {
     if (settings.disabledRules.has(rule.id)) continue;
-    for (const finding of rule.evaluate(context))
+    for (const finding of askRule(rule, context, report))
       found.push({ rule, finding: withModules(finding, columns) });
     yield;
   }
@@ -219,18 +226,29 @@ export function resultOf(
   generatedAt: string,
   alerts: readonly AlertRecord[],
   scores: readonly HealthScoreRecord[],
+  problems: readonly RuleProblem[],
 ): AnalyzerResult {
   return Object.freeze({
     runId,
     generatedAt,
     alerts,
     healthScores: scores,
+    problems,
     toDict: () => ({
       schema_version: CURRENT_SCHEMA_VERSION,
       generated_at: generatedAt,
       run_id: runId,
       alerts: alerts.map((alert) => alert.toDict()),
       health_scores: scores.map((score) => score.toDict()),
+      ...(problems.length === 0
+        ? {}
+        : {
+            problems: problems.map(({ message, reason, ruleId }) => ({
+              rule_id: ruleId,
+              reason,
+              message,
+            })),
+          }),
     }),
   });
 }

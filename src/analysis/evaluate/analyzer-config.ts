@@ -3,12 +3,20 @@ import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { asGiven, flag, numberWhere, orDefault, readOptions } from '../../base/options.ts';
 import { DEFAULT_METRIC_KEYS, metricKeyList, type MetricKeys } from '../signals/metric-keys.ts';
+import type { DeclaredRule } from '../own/declared-rule.ts';
+import {
+  checkOwnRules,
+  NO_OWN_RULES,
+  ownThresholds,
+  rulesWith,
+  type OwnRules,
+} from '../own/own-rules.ts';
 import {
   DEFAULT_ANALYZER_THRESHOLDS,
-  RULE_IDS,
   type AnalyzerThresholds,
   type RuleId,
 } from '../rules/rules.ts';
+import type { OwnRule, Rule } from '../signals/rule.ts';
 
 /** Every {@link Compatibility}. */
 export const COMPATIBILITIES = ['scale_free', 'abiotic-quark', 'reference'] as const;
@@ -20,16 +28,27 @@ export const COMPATIBILITIES = ['scale_free', 'abiotic-quark', 'reference'] as c
  */
 export type Compatibility = (typeof COMPATIBILITIES)[number];
 
+/** The id of a rule of Quark, or of one's own. */
+export type AnyRuleId = RuleId | (string & {});
+
 /** Settings of the analyzer; all may be left out. */
 export type AnalyzerEngineConfig = Partial<MetricKeys> & {
-  /** Numbers to change, the others keep their defaults. */
-  readonly thresholds?: Partial<AnalyzerThresholds>;
+  /** Numbers to change, the others have their defaults. Those of one's own rules are set by their names, too. */
+  readonly thresholds?: Partial<AnalyzerThresholds> & {
+    readonly [own: string]: number | undefined;
+  };
+  /**
+   * Rules of one's own, beside those of Quark: what `defineRule` gives, and rules without code such as
+   * `{ metric: 'val/loss', above: 2, for: '5 epochs' }`. Default none. A rule that throws or returns nonsense is in the `problems`
+   * of the result; the others are asked all the same.
+   */
+  readonly rules?: readonly (Rule | OwnRule | DeclaredRule)[];
   /** Whether `analyze` replaces what it found before. Default true. */
   readonly replaceExistingOutputs?: boolean;
   /** Default `scale_free`. */
   readonly compatibility?: Compatibility;
   /** Rules that are not asked. Default none. */
-  readonly disabledRules?: readonly RuleId[];
+  readonly disabledRules?: readonly AnyRuleId[];
   /**
    * The model, for `static_model_lint`: what `model.toJSON(null, false)` or `model.getConfig()` of a tfjs model gives, or
    * a list of layers with `type`, `name`, `units`, `activation`, ... Default: `model` in the configuration of the run, or
@@ -44,6 +63,7 @@ export type AnalyzerSettings = MetricKeys & {
   readonly replaceExistingOutputs: boolean;
   readonly compatibility: Exclude<Compatibility, 'reference'>;
   readonly disabledRules: ReadonlySet<string>;
+  readonly rules: OwnRules;
   readonly model: unknown;
 };
 
@@ -54,6 +74,7 @@ export const DEFAULT_ANALYZER_ENGINE_CONFIG: Required<AnalyzerEngineConfig> = Ob
   replaceExistingOutputs: true,
   compatibility: 'scale_free',
   disabledRules: Object.freeze([]),
+  rules: Object.freeze([]),
   model: undefined,
 });
 
@@ -64,27 +85,36 @@ const keyRules = Object.fromEntries(
 
 /** @throws {QuarkError} `invalid_input` naming the setting */
 export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): AnalyzerSettings {
-  return readOptions('config', config, {
+  const settings = readOptions('config', config, {
     ...keyRules,
-    thresholds: checkThresholds,
+    rules: checkOwnRules,
+    thresholds: asGiven,
     replaceExistingOutputs: orDefault(flag(), true),
     compatibility: checkCompatibility,
-    disabledRules: checkRules,
+    disabledRules: asGiven,
     model: asGiven,
   });
+  const { disabledRules, rules, thresholds } = settings;
+  return {
+    ...settings,
+    thresholds: checkThresholds('config.thresholds', thresholds, rules),
+    disabledRules: checkRuleIds('config.disabledRules', disabledRules, rules),
+  };
 }
 
 function checkThresholds(
   field: string,
-  given: Partial<AnalyzerThresholds> = {},
+  given: NonNullable<AnalyzerEngineConfig['thresholds']> = {},
+  own: OwnRules = NO_OWN_RULES,
 ): AnalyzerThresholds {
-  checkOptionNames(field, given, Object.keys(DEFAULT_ANALYZER_THRESHOLDS));
+  const defaults = { ...DEFAULT_ANALYZER_THRESHOLDS, ...ownThresholds(own) };
+  checkOptionNames(field, given, Object.keys(defaults));
   const check = numberWhere(
     (value) => Number.isFinite(value) && value >= 0,
     'a number of at least 0',
   );
   for (const [name, value] of Object.entries(given)) check(`${field}.${name}`, value);
-  return { ...DEFAULT_ANALYZER_THRESHOLDS, ...given };
+  return { ...defaults, ...given };
 }
 
 function checkCompatibility(field: string, given: unknown): AnalyzerSettings['compatibility'] {
@@ -92,9 +122,11 @@ function checkCompatibility(field: string, given: unknown): AnalyzerSettings['co
   return checked === 'reference' ? 'abiotic-quark' : checked;
 }
 
-function checkRules(field: string, asked: unknown): ReadonlySet<string> {
+/** Ids of rules of Quark and of one's own. @throws {QuarkError} `invalid_input` naming the one that does not exist */
+export function checkRuleIds(field: string, asked: unknown, own: OwnRules): ReadonlySet<string> {
   const given = asked ?? [];
   if (!Array.isArray(given)) throw invalidInput(field, given, 'a list of rule ids');
-  for (const id of given) checkLiteral(field, id, RULE_IDS);
+  const known = rulesWith(own).map(({ id }) => id);
+  for (const id of given) checkLiteral(field, id, known);
   return new Set(given);
 }

@@ -60,8 +60,7 @@ function choiceField<const L extends string>(doc: string, known: readonly L[]): 
   };
 }
 
-const spanField = (doc: string): ConfigField<string> =>
-  textField(doc, SPAN_PATTERN, SPAN_RULE, 40);
+const spanField = (doc: string): ConfigField<string> => textField(doc, SPAN_PATTERN, SPAN_RULE, 40);
 
 const SHARE_PATTERN = '^(?=.*[1-9])[0-9]{1,6}([.][0-9]{1,6})? ?%$';
 

@@ -2,7 +2,12 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import type { AlertCategory, AlertSeverity } from '../../records/literals.ts';
-import { COMMON_FIELDS, CONDITION_NAMES, CONDITIONS, type ConditionName } from './declared-fields.ts';
+import {
+  COMMON_FIELDS,
+  CONDITION_NAMES,
+  CONDITIONS,
+  type ConditionName,
+} from './declared-fields.ts';
 
 /**
  * A rule over one metric, or over all whose names fit a pattern, without code: plain data that a `quark.config.json` may have. It

@@ -7,7 +7,7 @@ import { say, sayNames, sayShare } from '../text/sentences.ts';
 import type { CheckedDeclaration } from './declared-rule.ts';
 import type { ConditionName } from './declared-fields.ts';
 import { matchesName } from './name-pattern.ts';
-import { lengthOf, positionsIn, spanOf, type TrainingSpan } from './span-text.ts';
+import { spanLength, positionsIn, spanOf, type TrainingSpan } from './span-text.ts';
 import { farthestValue, largestChange, longestStall, spansWhere, type RowSpan } from './spans.ts';
 
 /** What a condition found of one metric: a sentence and what it rests on. */
@@ -105,8 +105,10 @@ function judgeLimit(
   const { key, values } = series;
   let count = 0;
   let latest: RowSpan | undefined;
-  for (const span of spansWhere(values, (value) => (name === 'above' ? value > limit : value < limit))) {
-    if (lengthOf(positions, least.unit, span.first, span.last) < least.count) continue;
+  for (const span of spansWhere(values, (value) =>
+    name === 'above' ? value > limit : value < limit,
+  )) {
+    if (spanLength(positions, least.unit, span.first, span.last) < least.count) continue;
     count++;
     latest = span;
   }
@@ -179,7 +181,7 @@ function judgeStall(rule: CheckedDeclaration, series: MetricSeries): Met | strin
   const stall = longestStall(values, positions, tolerance, direction);
   if (stall === undefined) return undefined;
   const { first, last } = stall;
-  const length = lengthOf(positions, least.unit, first, last);
+  const length = spanLength(positions, least.unit, first, last);
   if (length < least.count) return undefined;
   const what =
     direction === undefined
@@ -231,11 +233,18 @@ function findAbsent(
     const at = positionAt(series, series.values.length - 1);
     const span = { from: at, to: at };
     const fact = `No value of ${series.key} came after ${saySpan(span).replace('at ', '')}, for ${sayLength(length, least)}.`;
-    return [findingOf(declared, { fact, evidence: absence(series.key, length, least, span) }, series.key)];
+    return [
+      findingOf(declared, { fact, evidence: absence(series.key, length, least, span) }, series.key),
+    ];
   });
 }
 
-function absence(source: string, observed: number, { count }: TrainingSpan, span?: RunSpan): Observation {
+function absence(
+  source: string,
+  observed: number,
+  { count }: TrainingSpan,
+  span?: RunSpan,
+): Observation {
   return { kind: 'metric', source, summary: 'No value came.', observed, threshold: count, ...span };
 }
 
@@ -251,7 +260,12 @@ function rangeOf(
 ): { first: number; last: number } {
   const range = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
   for (const series of list) {
-    const column = { step: series.steps, epoch: series.epochs, ms: series.timesMs, value: axisOf(series) }[unit];
+    const column = {
+      step: series.steps,
+      epoch: series.epochs,
+      ms: series.timesMs,
+      value: axisOf(series),
+    }[unit];
     for (const position of column) {
       if (position < range.first) range.first = position;
       if (position > range.last) range.last = position;

@@ -50,7 +50,7 @@ export function positionsIn(
  * How long the rows from `first` to `last` are. Steps, epochs and values are counted with both ends: a metric that is logged once
  * an epoch covers five epochs with five values. Times are the distance.
  */
-export function lengthOf(
+export function spanLength(
   positions: Float64Array,
   unit: SpanUnit,
   first: number,

@@ -30,7 +30,10 @@ export function largestChange(
   values: Float64Array,
   positions: Float64Array,
   within: number,
-  { direction, isShare }: { readonly direction: 'up' | 'down' | undefined; readonly isShare: boolean },
+  {
+    direction,
+    isShare,
+  }: { readonly direction: 'up' | 'down' | undefined; readonly isShare: boolean },
 ): Change | undefined {
   let best: Change | undefined;
   let bestSize = 0;
@@ -76,7 +79,10 @@ class RowQueue {
   }
 
   dropBefore(positions: Float64Array, since: number): void {
-    while (this.#start < this.#rows.length && (positions[this.#rows[this.#start] ?? 0] ?? 0) < since)
+    while (
+      this.#start < this.#rows.length &&
+      (positions[this.#rows[this.#start] ?? 0] ?? 0) < since
+    )
       this.#start++;
   }
 
@@ -87,10 +93,7 @@ class RowQueue {
   /** @param sign 1 for the lowest first, -1 for the highest first */
   pushOrdered(row: number, values: Float64Array, sign: 1 | -1): void {
     const value = sign * (values[row] ?? 0);
-    while (
-      this.#rows.length > this.#start &&
-      sign * (values[this.#rows.at(-1) ?? 0] ?? 0) >= value
-    )
+    while (this.#rows.length > this.#start && sign * (values[this.#rows.at(-1) ?? 0] ?? 0) >= value)
       this.#rows.pop();
     this.#rows.push(row);
   }
@@ -191,8 +194,7 @@ export function longestStall(
     direction === undefined
       ? flatSpans(values, rows, tolerance)
       : spansWithoutBest(values, rows, tolerance, direction === 'up' ? 1 : -1);
-  for (const span of spans)
-    if (best === undefined || length(span) > length(best)) best = span;
+  for (const span of spans) if (best === undefined || length(span) > length(best)) best = span;
   return best;
 }
 
@@ -219,11 +221,7 @@ function* spansWithoutBest(
 }
 
 /** For each row the longest span that ends there and whose values lie at most `tolerance` apart. */
-function* flatSpans(
-  values: Float64Array,
-  rows: Int32Array,
-  tolerance: number,
-): Generator<RowSpan> {
+function* flatSpans(values: Float64Array, rows: Int32Array, tolerance: number): Generator<RowSpan> {
   const lows = new RowQueue();
   const highs = new RowQueue();
   let start = 0;

@@ -72,7 +72,11 @@ function checkThresholds(
   checkOptionNames(field, given, Object.keys(given));
   for (const [name, threshold] of Object.entries(given)) {
     if (!THRESHOLD_NAME.test(name))
-      throw invalidInput(`${field}.${name}`, name, 'named by a letter, then letters, digits or "_"');
+      throw invalidInput(
+        `${field}.${name}`,
+        name,
+        'named by a letter, then letters, digits or "_"',
+      );
     checkOptionNames(`${field}.${name}`, threshold, ['value', 'doc', 'live']);
     const { doc, value } = threshold;
     if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)

@@ -17,8 +17,10 @@ import type { RunInfo } from '../columns/run-columns.ts';
 import { alertOf, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { storeRecords } from '../evaluate/stored-results.ts';
+import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { RULES } from '../rules/rules.ts';
-import { CoolDown } from './live-rules.ts';
+import type { Finding, Rule } from '../signals/rule.ts';
+import { CoolDown } from './cool-down.ts';
 import type { LiveAnswer, Load } from './messages.ts';
 import { WatchFeed } from './watch-feed.ts';
 import { JudgeLost, WatchJudge, type Question } from './watch-judge.ts';
@@ -45,6 +47,8 @@ export type WatchStatus = {
   readonly failedActions: number;
   /** Why the last poll failed; where it did not, why the last action that failed did. Else null. */
   readonly lastError: Error | null;
+  /** Rules of one's own that the last evaluation could not judge. Such a rule that failed is an event `rule_failed`, too, once. */
+  readonly ruleProblems: readonly RuleProblem[];
   /** How the worker that judges was made; `pending` until it has answered, `none` when the calling thread judges. */
   readonly workerMode: WorkerWayName;
   /** What stood in the way of each way to a worker that was tried, and what workers died of. */
@@ -76,6 +80,8 @@ export class AlertWatch implements AsyncDisposable {
   #evaluations = 0;
   #rows = 0;
   #lastError: Error | null = null;
+  #problems: readonly RuleProblem[] = [];
+  readonly #failedRules = new Set<string>();
   #isClosed = false;
   #isOver = false;
 
@@ -123,6 +129,7 @@ export class AlertWatch implements AsyncDisposable {
       rows: this.#rows,
       failedActions: this.#actions.failures,
       lastError: this.#lastError ?? this.#actions.lastFailure,
+      ruleProblems: this.#problems,
       workerMode: this.#judge.way,
       workerFailures: this.#judge.failures,
     };
@@ -196,7 +203,7 @@ export class AlertWatch implements AsyncDisposable {
       this.#isSilent = false;
       const { found, nowMs } = await this.#judged(isSilent);
       const told = found.filter(({ finding, rule }) =>
-        this.#coolDown.admits(rule.id, finding.severity, nowMs),
+        this.#coolDown.admits(coolDownKey(rule, finding), finding.severity, nowMs),
       );
       this.#watchSilence();
       if (told.length === 0) return [];
@@ -246,11 +253,15 @@ export class AlertWatch implements AsyncDisposable {
     const answer = await take({ run, nowMs, isUrgent });
     this.#feed.settle();
     this.#rows += rows;
-    if (answer.isEvaluated) this.#evaluations++;
+    if (answer.isEvaluated) {
+      this.#evaluations++;
+      this.#note(answer.problems);
+    }
     this.#lastError = null;
     if (failure !== undefined) this.#fail(failure);
+    const rules = rulesWith(this.#analyzer.rules);
     const found = answer.found.flatMap(({ finding, ruleId }): Found[] => {
-      const rule = RULES.find(({ id }) => id === ruleId);
+      const rule = rules.find(({ id }) => id === ruleId);
       return rule === undefined ? [] : [{ rule, finding }];
     });
     return { found, nowMs };
@@ -302,7 +313,28 @@ export class AlertWatch implements AsyncDisposable {
     return alerts;
   }
 
+  /** Rules of one's own that failed are an event each, once; what is not in the run yet may come. */
+  #note(problems: readonly RuleProblem[]): void {
+    this.#problems = problems;
+    for (const { message, reason, ruleId } of problems) {
+      if (reason === 'no_data' || this.#failedRules.has(ruleId)) continue;
+      this.#failedRules.add(ruleId);
+      this.#run.handle?.notify({
+        eventType: 'rule_failed',
+        severity: 'warning',
+        step: null,
+        epoch: null,
+        payload: { rule_id: ruleId, reason, message },
+      });
+    }
+  }
+
   #fail(error: unknown): void {
     this.#lastError = errorOf(error);
   }
+}
+
+/** Rules of Quark are told of one by one; one's own for each metric that they found something in. */
+function coolDownKey(rule: Rule, { observations }: Finding): string {
+  return RULES.includes(rule) ? rule.id : `${rule.id} ${observations[0]?.source ?? ''}`;
 }

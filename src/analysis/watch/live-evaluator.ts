@@ -63,7 +63,8 @@ export class LiveEvaluator {
       failure ??= messageOf(error);
     }
     const isEvaluated = this.#rules.evaluations > asked;
-    return { rows, found, isEvaluated, memory: this.#rules.memory, failure };
+    const { memory, problems } = this.#rules;
+    return { rows, found, isEvaluated, memory, problems, failure };
   }
 
   /** Returns how many rows there were. */

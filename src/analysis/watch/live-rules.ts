@@ -1,15 +1,20 @@
 /** The rules while a run goes on: when they are evaluated, and when a finding counts. */
-import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
 import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
 import { findStepwise, type Found } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { gradSpike } from '../rules/optimization/grad-spike.ts';
 import { lossSpike } from '../rules/optimization/loss-spike.ts';
-import { RULES } from '../rules/rules.ts';
+import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
+import { RULE_IDS, RULES } from '../rules/rules.ts';
 import { batchEvidence } from '../signals/batch-evidence.ts';
 import { findMetric, rolesOf } from '../signals/metric-keys.ts';
 import { sayPosition, type RunPosition } from '../signals/positions.ts';
-import { findingOf, type FindingTemplate, type ThresholdValues } from '../signals/rule.ts';
+import {
+  findingOf,
+  type FindingTemplate,
+  type Rule,
+  type ThresholdValues,
+} from '../signals/rule.ts';
 import { say } from '../text/sentences.ts';
 import type { LiveColumns } from './live-columns.ts';
 import type { LiveSpike } from './live-series.ts';
@@ -34,14 +39,22 @@ export type RuleMemory = {
 /** Rules over a run that goes on. */
 export class LiveRules {
   readonly #settings: AnalyzerSettings;
+  readonly #rules: readonly Rule[];
+  readonly #hasOwn: boolean;
+  /** For when only the rules of one's own are asked. */
+  readonly #ownSettings: AnalyzerSettings;
   readonly #isOff: ReadonlySet<string>;
   readonly #streaks: Map<string, number>;
   readonly #turn: (() => Promise<void>) | undefined;
   #extentOf: number;
   /** Values that the run had when the rules were evaluated last. */
   #valuesJudged = 0;
+  /** Values that the run had when the rules of one's own were evaluated last. */
+  #valuesOfOwn = 0;
   /** Times that the rules were evaluated. */
   evaluations = 0;
+  /** Rules that the last evaluation could not judge. */
+  problems: readonly RuleProblem[] = [];
 
   /** @param turn lets everything else have its turn between rules; left out where there is nothing else */
   constructor(
@@ -53,12 +66,18 @@ export class LiveRules {
     this.#extentOf = memory?.extentOf ?? 0;
     this.#turn = turn;
     this.#isOff = settings.disabledRules;
-    const atTheEnd = RULES.filter(({ live }) => live === 'whole_run').map(({ id }) => id);
+    this.#rules = rulesWith(settings.rules);
+    const atTheEnd = this.#rules.filter(({ live }) => live === 'whole_run').map(({ id }) => id);
     const disabledRules = new Set([...settings.disabledRules, ...atTheEnd]);
     this.#settings = {
       ...settings,
-      thresholds: liveThresholds(settings.thresholds),
+      thresholds: liveThresholds(settings.thresholds, this.#rules),
       disabledRules,
+    };
+    this.#hasOwn = this.#rules.length > RULES.length;
+    this.#ownSettings = {
+      ...this.#settings,
+      disabledRules: new Set([...disabledRules, ...RULE_IDS]),
     };
   }
 
@@ -90,17 +109,25 @@ export class LiveRules {
     // Evaluated again with nothing new, they would find the same.
     isBroken &&= values !== this.#valuesJudged;
     const isGrown = size >= MIN_VALUES && size >= GROWTH * this.#extentOf;
-    if (!isGrown && !isBroken && !isUrgent) return spikes;
+    // A rule of one's own has something to say about few values, too.
+    const isOwnTurn = this.#hasOwn && values >= Math.max(1, GROWTH * this.#valuesOfOwn);
+    const asksAll = isGrown || isBroken || isUrgent;
+    if (!asksAll && !isOwnTurn) return spikes;
     this.evaluations++;
-    this.#valuesJudged = values;
-    const found = await this.#findAll(live.snapshot(run), nowMs);
+    if (asksAll) this.#valuesJudged = values;
+    const settings = asksAll ? this.#settings : this.#ownSettings;
+    const found = await this.#findAll(live.snapshot(run), settings, nowMs);
     const names = new Set<string>(found.map(({ rule }) => rule.id));
-    for (const { id } of RULES) {
+    for (const rule of this.#rules) {
+      const { id } = rule;
+      const isOwn = !RULES.includes(rule);
+      if (!isOwn && !asksAll) continue;
       if (!names.has(id)) this.#streaks.delete(id);
       // Between two evaluations there must be something new.
-      else if (isGrown) this.#streaks.set(id, (this.#streaks.get(id) ?? 0) + 1);
+      else if (isOwn ? isOwnTurn : isGrown) this.#streaks.set(id, (this.#streaks.get(id) ?? 0) + 1);
     }
     if (isGrown) this.#extentOf = size;
+    if (isOwnTurn) this.#valuesOfOwn = values;
     const counting = found.filter(
       ({ rule }) =>
         rule.live === 'at_once' || (this.#streaks.get(rule.id) ?? 0) >= CONFIRMATIONS[rule.live],
@@ -108,8 +135,14 @@ export class LiveRules {
     return [...counting, ...spikes];
   }
 
-  async #findAll(columns: RunColumns, nowMs: number): Promise<readonly Found[]> {
-    const steps = findStepwise(columns, this.#settings, nowMs);
+  async #findAll(
+    columns: RunColumns,
+    settings: AnalyzerSettings,
+    nowMs: number,
+  ): Promise<readonly Found[]> {
+    const problems: RuleProblem[] = [];
+    const steps = findStepwise(columns, settings, nowMs, (problem) => problems.push(problem));
+    this.problems = problems;
     for (let count = 0; ; count++) {
       if (count % RULES_A_TURN === 0) await this.#turn?.();
       const { done, value } = steps.next();
@@ -127,7 +160,7 @@ export class LiveRules {
     const norm = findMetric(columns, this.#settings.gradientNormMetricKeys)?.key;
     return pending.flatMap(({ key, spikes }) => {
       const isLoss = losses.has(key);
-      const rule = RULES.find(({ id }) => id === (isLoss ? lossSpike : gradSpike).id);
+      const rule = this.#rules.find(({ id }) => id === (isLoss ? lossSpike : gradSpike).id);
       if (rule === undefined || this.#isOff.has(rule.id) || (!isLoss && key !== norm)) return [];
       const values = columns.metrics.get(key)?.values ?? new Float64Array(0);
       const gained =
@@ -145,8 +178,9 @@ export class LiveRules {
 /** Thresholds within the bounds that they have while a run goes on. */
 function liveThresholds(
   thresholds: AnalyzerSettings['thresholds'],
+  rules: readonly Rule[],
 ): AnalyzerSettings['thresholds'] {
-  const bounds = new Map(RULES.flatMap((rule) => Object.entries(rule.thresholds)));
+  const bounds = new Map(rules.flatMap((rule) => Object.entries(rule.thresholds)));
   const bounded = Object.entries(thresholds).map(([name, value]) => {
     const { atLeast = value, atMost = value } = bounds.get(name)?.live ?? {};
     return [name, Math.max(atLeast, Math.min(atMost, value))];
@@ -230,27 +264,4 @@ function positionOf({
     step: Number.isNaN(step) ? null : step,
     epoch: Number.isNaN(epoch) ? null : epoch,
   };
-}
-
-/** Lets an alert of a rule through once, and again after a while, or when it gets worse. */
-export class CoolDown {
-  readonly #cooldownMs: number;
-  readonly #admitted = new Map<
-    string,
-    { readonly atMs: number; readonly severity: AlertSeverity }
-  >();
-
-  constructor(cooldownMs: number) {
-    this.#cooldownMs = cooldownMs;
-  }
-
-  admits(ruleId: string, severity: AlertSeverity, nowMs: number): boolean {
-    const before = this.#admitted.get(ruleId);
-    const isWorse =
-      before !== undefined &&
-      ALERT_SEVERITIES.indexOf(severity) > ALERT_SEVERITIES.indexOf(before.severity);
-    if (before !== undefined && !isWorse && nowMs - before.atMs < this.#cooldownMs) return false;
-    this.#admitted.set(ruleId, { atMs: nowMs, severity });
-    return true;
-  }
 }

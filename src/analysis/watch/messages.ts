@@ -2,6 +2,7 @@
 import type { SegmentManifest } from '../../store/store.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
+import type { RuleProblem } from '../own/own-rules.ts';
 import type { Finding } from '../signals/rule.ts';
 import type { RuleMemory } from './live-rules.ts';
 
@@ -57,6 +58,8 @@ export type LiveAnswer = {
   /** Whether the rules were asked. */
   readonly isEvaluated: boolean;
   readonly memory: RuleMemory;
+  /** Rules of one's own that the last evaluation could not judge. */
+  readonly problems: readonly RuleProblem[];
   /** What went wrong; null for nothing. */
   readonly failure: string | null;
 };

@@ -58,7 +58,9 @@ export class WatchJudge {
 
   constructor(settings: AnalyzerSettings, { spawn, workerMode }: JudgeOptions) {
     this.#settings = settings;
-    this.#ways = workerWays(WATCH_WORKER, workerMode, spawn);
+    // A function of the program cannot be sent to a worker: then the calling thread judges.
+    const isHere = settings.rules.coded.length > 0;
+    this.#ways = isHere ? [] : workerWays(WATCH_WORKER, workerMode, spawn);
     // Before there is anything to judge: starting takes a worker some tens of milliseconds.
     this.#opening = this.#open();
   }

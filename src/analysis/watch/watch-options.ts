@@ -14,7 +14,7 @@ import {
 import { WORKER_MODES, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { AlertRecord } from '../../records/alert.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
-import { RULE_IDS, type RuleId } from '../rules/rules.ts';
+import type { AnyRuleId } from '../evaluate/analyzer-config.ts';
 
 /** Every kind of {@link WatchAction}. */
 export const WATCH_ACTIONS = ['log', 'callback', 'webhook', 'stop'] as const;
@@ -22,7 +22,7 @@ export const WATCH_ACTIONS = ['log', 'callback', 'webhook', 'stop'] as const;
 /** Which alerts an action is for. */
 export type ActionCondition = {
   /** Rules; all unless given, for `stop` all but those of the category `runtime`: a slow run is not a lost one. */
-  readonly rules?: readonly RuleId[];
+  readonly rules?: readonly AnyRuleId[];
   /** Least severity. Default `warning`, for `stop` `critical`. */
   readonly minSeverity?: AlertSeverity;
 };
@@ -73,8 +73,14 @@ export type WatchSettings = Required<Omit<WatchOptions, 'spawn'>> & {
   readonly spawn: (() => WorkerLike) | undefined;
 };
 
-/** @throws {QuarkError} `invalid_input` naming the option */
-export function checkWatchOptions(options: WatchOptions): WatchSettings {
+/**
+ * @param ruleIds every rule that an action may name
+ * @throws {QuarkError} `invalid_input` naming the option
+ */
+export function checkWatchOptions(
+  options: WatchOptions,
+  ruleIds: readonly string[],
+): WatchSettings {
   const duration = (fallback: number) =>
     numberWhere(
       (value) => Number.isFinite(value) && value >= 0,
@@ -83,7 +89,7 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
     );
   const settings = readOptions('options', options, {
     onAlert: optional(callable<NonNullable<WatchOptions['onAlert']>>),
-    actions: checkActions,
+    actions: (field: string, given?: readonly WatchAction[]) => checkActions(field, given, ruleIds),
     cooldownMs: duration(600_000),
     minIntervalMs: duration(250),
     pollMs: orDefault(positive(), 2000),
@@ -99,18 +105,22 @@ export function checkWatchOptions(options: WatchOptions): WatchSettings {
   };
 }
 
-function checkActions(field: string, given: readonly WatchAction[] = []): readonly WatchAction[] {
+function checkActions(
+  field: string,
+  given: readonly WatchAction[] = [],
+  ruleIds: readonly string[],
+): readonly WatchAction[] {
   if (!Array.isArray(given)) throw invalidInput(field, given, 'a list of actions');
-  given.forEach((action, i) => checkAction(`${field}[${i}]`, action));
+  given.forEach((action, i) => checkAction(`${field}[${i}]`, action, ruleIds));
   return given;
 }
 
-function checkAction(name: string, action: WatchAction): void {
+function checkAction(name: string, action: WatchAction, ruleIds: readonly string[]): void {
   checkOptionNames(name, action, ['kind', 'rules', 'minSeverity', 'callback', 'url', 'headers']);
   checkLiteral(`${name}.kind`, action.kind, WATCH_ACTIONS);
   if (action.minSeverity !== undefined)
     checkLiteral(`${name}.minSeverity`, action.minSeverity, ALERT_SEVERITIES);
-  for (const id of action.rules ?? []) checkLiteral(`${name}.rules`, id, RULE_IDS);
+  for (const id of action.rules ?? []) checkLiteral(`${name}.rules`, id, ruleIds);
   if (action.kind === 'callback' && typeof action.callback !== 'function')
     throw invalidInput(`${name}.callback`, action.callback, 'a function');
   if (action.kind !== 'webhook') return;
