@@ -143,12 +143,10 @@ export {
   type RuleId,
   type ThresholdName,
 } from './analysis/rules/rules.ts';
+export { defineRule, type FindingTemplate, type Levels } from './analysis/signals/rule.ts';
 export {
-  defineRule,
   LIVE_CADENCES,
   type Finding,
-  type FindingTemplate,
-  type Levels,
   type LiveCadence,
   type Observation,
   type OwnFinding,
@@ -157,7 +155,7 @@ export {
   type RuleContext,
   type Threshold,
   type ThresholdValues,
-} from './analysis/signals/rule.ts';
+} from './analysis/signals/rule-types.ts';
 export type { RunPosition, RunSpan } from './analysis/signals/positions.ts';
 export type { LossCourse, Signals } from './analysis/signals/signals.ts';
 export type { RuleFailure } from './analysis/signals/check-rule.ts';

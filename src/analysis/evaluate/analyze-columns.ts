@@ -13,7 +13,8 @@ import {
   type AnalyzerSettings,
 } from './analyzer-config.ts';
 import type { RunPosition } from '../signals/positions.ts';
-import { inferenceOf, type Finding, type Observation, type Rule } from '../signals/rule.ts';
+import { inferenceOf } from '../signals/rule.ts';
+import { type Finding, type Observation, type Rule } from '../signals/rule-types.ts';
 import { askRule, rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { Signals } from '../signals/signals.ts';
 

@@ -16,7 +16,7 @@ import {
   type AnalyzerThresholds,
   type RuleId,
 } from '../rules/rules.ts';
-import type { OwnRule, Rule } from '../signals/rule.ts';
+import type { OwnRule, Rule } from '../signals/rule-types.ts';
 
 /** Every {@link Compatibility}. */
 export const COMPATIBILITIES = ['scale_free', 'abiotic-quark', 'reference'] as const;

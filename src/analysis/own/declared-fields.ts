@@ -20,7 +20,7 @@ function textField(doc: string, pattern: string, rule: string, most = 512): Conf
     schema: { type: 'string', pattern, maxLength: most, description: doc },
     check: (field, value) => {
       // A schema counts characters, and so does this.
-      if (typeof value !== 'string' || !expression.test(value) || [...value].length > most)
+      if (typeof value !== 'string' || !expression.test(value) || Array.from(value).length > most)
         throw invalidInput(field, value, rule);
       return value;
     },

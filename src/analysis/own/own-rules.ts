@@ -2,7 +2,13 @@
 import { invalidInput, messageOf } from '../../base/errors.ts';
 import { RULE_IDS, RULES } from '../rules/rules.ts';
 import { checkOwnRule, type RuleFailure } from '../signals/check-rule.ts';
-import type { Finding, OwnRule, Rule, RuleContext, ThresholdValues } from '../signals/rule.ts';
+import type {
+  Finding,
+  OwnRule,
+  Rule,
+  RuleContext,
+  ThresholdValues,
+} from '../signals/rule-types.ts';
 import { checkDeclaredRule, type CheckedDeclaration, type DeclaredRule } from './declared-rule.ts';
 import { ruleOfDeclaration } from './rule-of-declaration.ts';
 

@@ -2,7 +2,7 @@
 import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-columns.ts';
 import { observe, ofMetric } from '../signals/observe.ts';
 import { positionAt, saySpan, spanOfRows, type RunSpan } from '../signals/positions.ts';
-import type { Finding, Observation, Rule, RuleContext } from '../signals/rule.ts';
+import type { Finding, Observation, Rule, RuleContext } from '../signals/rule-types.ts';
 import { say, sayNames, sayShare } from '../text/sentences.ts';
 import type { CheckedDeclaration } from './declared-rule.ts';
 import type { ConditionName } from './declared-fields.ts';

@@ -26,7 +26,7 @@ import { stepTimeOutlier } from './runtime/step-time-outlier.ts';
 import { memoryGrowth } from './runtime/memory-growth.ts';
 import { stalledRun } from './runtime/stalled-run.ts';
 import { staticModelLint } from './optimization/static-model-lint.ts';
-import type { LiveCadence, Rule } from '../signals/rule.ts';
+import type { LiveCadence, Rule } from '../signals/rule-types.ts';
 import { runtimeBottleneckRisk } from './runtime/runtime-bottleneck-risk.ts';
 import { stagnantLayers } from './representation/stagnant-layers.ts';
 import { vanishingGradients } from './optimization/vanishing-gradients.ts';

@@ -4,7 +4,7 @@ import { classesOf, samplesOf } from '../columns/batch-columns.ts';
 import type { PlacedColumns, RunColumns } from '../columns/run-columns.ts';
 import { say, sayNames } from '../text/sentences.ts';
 import { positionOfStep, sayPosition } from './positions.ts';
-import type { Observation } from './rule.ts';
+import type { Observation } from './rule-types.ts';
 
 /** Classes and samples that a sentence names, and samples that are listed. */
 const SAID = 5;

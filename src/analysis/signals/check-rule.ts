@@ -14,7 +14,7 @@ import {
   type Rule,
   type RuleContext,
   type Threshold,
-} from './rule.ts';
+} from './rule-types.ts';
 
 const THRESHOLD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 const FINDING_NAMES = [
@@ -43,7 +43,7 @@ export function checkOwnRule<I extends string, T extends string>(
       return id;
     },
     category: literal(ALERT_CATEGORIES, 'optimization'),
-    detects: orDefault(text(), `What the rule ${String(given?.id)} was written for.`),
+    detects: orDefault(text(), `What the rule ${given.id} was written for.`),
     source: orDefault(text(), 'not a rule of Quark'),
     cause: orDefault(text(), 'the rule that says so names no cause'),
     advice: orDefault(text(), 'read what the rule was written for'),

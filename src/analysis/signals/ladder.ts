@@ -1,6 +1,7 @@
 /** Three thresholds of one figure: from which value it is a warning, an error, critical. */
 import type { AlertSeverity } from '../../records/literals.ts';
-import type { Levels, Threshold, ThresholdValues } from './rule.ts';
+import type { Levels } from './rule.ts';
+import type { Threshold, ThresholdValues } from './rule-types.ts';
 
 /** Thresholds, and the severities that they make. */
 export type Ladder<N extends string> = {

@@ -7,7 +7,7 @@ import type {
   PlacedColumns,
 } from '../columns/run-columns.ts';
 import { spanOfRows } from './positions.ts';
-import type { Observation } from './rule.ts';
+import type { Observation } from './rule-types.ts';
 
 /** A series, and how evidence names it. */
 export type Subject = {

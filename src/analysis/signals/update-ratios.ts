@@ -3,7 +3,7 @@ import type { ParameterSeries } from '../columns/run-columns.ts';
 import { say } from '../text/sentences.ts';
 import { observe, ofParameter } from './observe.ts';
 import { saySpan, spanOfRows } from './positions.ts';
-import type { Observation } from './rule.ts';
+import type { Observation } from './rule-types.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 

@@ -19,7 +19,7 @@ import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { storeRecords } from '../evaluate/stored-results.ts';
 import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { RULES } from '../rules/rules.ts';
-import type { Finding, Rule } from '../signals/rule.ts';
+import type { Finding, Rule } from '../signals/rule-types.ts';
 import { CoolDown } from './cool-down.ts';
 import type { LiveAnswer, Load } from './messages.ts';
 import { WatchFeed } from './watch-feed.ts';

@@ -9,12 +9,8 @@ import { RULE_IDS, RULES } from '../rules/rules.ts';
 import { batchEvidence } from '../signals/batch-evidence.ts';
 import { findMetric, rolesOf } from '../signals/metric-keys.ts';
 import { sayPosition, type RunPosition } from '../signals/positions.ts';
-import {
-  findingOf,
-  type FindingTemplate,
-  type Rule,
-  type ThresholdValues,
-} from '../signals/rule.ts';
+import { findingOf, type FindingTemplate } from '../signals/rule.ts';
+import { type Rule, type ThresholdValues } from '../signals/rule-types.ts';
 import { say } from '../text/sentences.ts';
 import type { LiveColumns } from './live-columns.ts';
 import type { LiveSpike } from './live-series.ts';

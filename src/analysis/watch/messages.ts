@@ -3,7 +3,7 @@ import type { SegmentManifest } from '../../store/store.ts';
 import type { RunInfo } from '../columns/run-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import type { RuleProblem } from '../own/own-rules.ts';
-import type { Finding } from '../signals/rule.ts';
+import type { Finding } from '../signals/rule-types.ts';
 import type { RuleMemory } from './live-rules.ts';
 
 /** The tables that a watch reads. */

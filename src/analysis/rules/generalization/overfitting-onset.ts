@@ -6,12 +6,12 @@ import type { SeriesPair } from '../../signals/roles/role-types.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';
+import { defineRule } from '../../signals/rule.ts';
 import {
-  defineRule,
   type Observation,
   type RuleContext,
   type ThresholdValues,
-} from '../../signals/rule.ts';
+} from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
 import { compare, type Compared } from '../../signals/train-beside-validation.ts';

@@ -9,7 +9,8 @@ import {
   saySpan,
   spanOfRows,
 } from '../../signals/positions.ts';
-import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { type ThresholdValues } from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
 import { say, sayShare } from '../../text/sentences.ts';

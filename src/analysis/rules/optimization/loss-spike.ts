@@ -1,7 +1,8 @@
 import { batchEvidence } from '../../signals/batch-evidence.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
-import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { type ThresholdValues } from '../../signals/rule-types.ts';
 import type { LossCourse } from '../../signals/signals.ts';
 import { sayJump, spikesOf, type ProfileSpike } from '../../signals/spikes.ts';
 import { when } from '../../text/sentences.ts';

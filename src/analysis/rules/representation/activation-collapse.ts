@@ -4,7 +4,8 @@ import { ladder } from '../../signals/ladder.ts';
 import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
-import { defineRule, mostSevereFirst, type RuleContext } from '../../signals/rule.ts';
+import { defineRule, mostSevereFirst } from '../../signals/rule.ts';
+import { type RuleContext } from '../../signals/rule-types.ts';
 import { median } from '../../signals/statistics.ts';
 import { say, sayOthers, sayShare, when } from '../../text/sentences.ts';
 

@@ -2,7 +2,8 @@ import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { isInput } from '../../signals/layer-facts.ts';
 import { numberOf } from '../../signals/model/fields.ts';
 import { spanOfRows, spanOfSteps, type RunSpan } from '../../signals/positions.ts';
-import { defineRuleOfKinds, type Observation } from '../../signals/rule.ts';
+import { defineRuleOfKinds } from '../../signals/rule.ts';
+import { type Observation } from '../../signals/rule-types.ts';
 import { median } from '../../signals/statistics.ts';
 import { say } from '../../text/sentences.ts';
 

@@ -1,6 +1,7 @@
 import type { TelemetryColumns, TelemetryNumber } from '../../columns/run-columns.ts';
 import { spanOfSteps, type RunSpan } from '../../signals/positions.ts';
-import { defineRule, type ThresholdValues } from '../../signals/rule.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { type ThresholdValues } from '../../signals/rule-types.ts';
 import { say, sayShare, when } from '../../text/sentences.ts';
 
 /** What may grow, what it is called, and how surely growth means a leak. */

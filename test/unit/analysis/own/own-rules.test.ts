@@ -40,7 +40,7 @@ const columns = createRunColumns({
 test('a rule of one’s own gets the columns, signals and thresholds, and is an alert and a part of the score', () => {
   const { alerts, healthScores, problems } = analyzeColumns(columns, { rules: [gap] });
   expect(problems).toEqual([]);
-  const [alert] = alerts.filter(({ ruleId }) => ruleId === 'validation_gap');
+  const alert = alerts.find(({ ruleId }) => ruleId === 'validation_gap');
   expect(alert).toMatchObject({ severity: 'error', category: 'generalization', stepEnd: 99 });
   expect(alert?.inference).toBe('Probably the training set is too small; first, augment it.');
   const without = analyzeColumns(columns).healthScores;
