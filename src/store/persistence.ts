@@ -25,6 +25,11 @@ export type PersistenceOptions = {
    * that it can be restored for 30 days. Nothing of it is sent any more in either case.
    */
   readonly onDeletedRemotely?: OnDeletedRemotely | null | undefined;
+  /**
+   * How often what a service had acknowledged of runs that go on is compared with what it has, and its tombstones are read, in
+   * milliseconds: from 1,000 to a day. Default 60,000. A copy of a database that somebody puts back is found within that time.
+   */
+  readonly compareEveryMs?: number | null | undefined;
 };
 
 /** What becomes of the copy of a run that was deleted at the service. */
@@ -40,6 +45,7 @@ export type Persistence = {
   readonly timeoutMs: number;
   readonly keepLocal: KeepLocal;
   readonly onDeletedRemotely: OnDeletedRemotely;
+  readonly compareEveryMs: number;
 };
 
 const orNull =
@@ -56,11 +62,16 @@ export const PERSISTENCE_RULES = {
   onDeletedRemotely: orNull((field, value) =>
     checkLiteral(field, value, ['keep', 'drop'] as const),
   ),
+  compareEveryMs: orNull(checkCompareMs),
 } as const;
 
 /** The names of {@link PersistenceOptions}. */
 export const PERSISTENCE_NAMES: readonly string[] = Object.keys(PERSISTENCE_RULES);
 
+/** How often an outbox compares unless told otherwise, in milliseconds. */
+export const DEFAULT_COMPARE_MS = 60_000;
+const LEAST_COMPARE_MS = 1_000;
+const MOST_COMPARE_MS = 24 * 3_600_000;
 const DEFAULT_TIMEOUT_SECONDS = 15;
 const MAX_TIMEOUT_SECONDS = 3600;
 const KEY = /^qk_[A-Za-z0-9_-]{1,256}$/;
@@ -105,6 +116,7 @@ export function persistenceOf(options: PersistenceOptions): Persistence | undefi
     timeoutMs: Math.ceil((seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000),
     keepLocal: options.keepLocal ?? configured.keepLocal ?? 'always',
     onDeletedRemotely: options.onDeletedRemotely ?? configured.onDeletedRemotely ?? 'keep',
+    compareEveryMs: options.compareEveryMs ?? configured.compareEveryMs ?? DEFAULT_COMPARE_MS,
   };
 }
 
@@ -112,6 +124,16 @@ function checkKeepLocal(field: string, value: unknown): KeepLocal {
   if (value === 'always' || value === 'until-acknowledged') return value;
   if (typeof value === 'number' && value >= 0 && Number.isFinite(value)) return value;
   throw invalidInput(field, value, '"always", "until-acknowledged" or a number of days');
+}
+
+function checkCompareMs(field: string, value: unknown): number {
+  if (typeof value === 'number' && value >= LEAST_COMPARE_MS && value <= MOST_COMPARE_MS)
+    return value;
+  throw invalidInput(
+    field,
+    value,
+    `a number of milliseconds from ${LEAST_COMPARE_MS} to ${MOST_COMPARE_MS}`,
+  );
 }
 
 function checkUrl(field: string, value: unknown): string {

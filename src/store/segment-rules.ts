@@ -34,7 +34,7 @@ export function checkReference<T extends SegmentReference>(segment: T): T {
 export function checkNewSegments(segments: readonly NewSegment[]): void {
   for (const { manifest, bytes } of segments) {
     checkSegment(manifest, bytes);
-    checkWhole(manifest);
+    checkHasRows(manifest);
   }
 }
 
@@ -172,9 +172,15 @@ export function findMerged(
   return undefined;
 }
 
-/** Only a segment that replaces others may lack rows. */
-function checkWhole({ droppedRows, rowCount, downsampledTo }: NewSegment['manifest']): void {
+/** An appended segment may lack rows of its batches, as it says: a store that has lost a run gets what is left of it elsewhere. */
+function checkHasRows({ rowCount }: NewSegment['manifest']): void {
   if (rowCount === 0) throw invalidInput('rowCount', rowCount, 'an integer of at least 1');
+}
+
+/** What replaces a table has all rows of its batches. */
+function checkWhole(manifest: NewSegment['manifest']): void {
+  const { downsampledTo, droppedRows } = manifest;
+  checkHasRows(manifest);
   if (droppedRows !== undefined) throw invalidInput('droppedRows', droppedRows, 'left out');
   if (downsampledTo !== undefined) throw invalidInput('downsampledTo', downsampledTo, 'left out');
 }

@@ -153,6 +153,8 @@ export type StoredBatches = {
   /** Those that are there. */
   readonly runs: readonly Pick<StoredRun, 'id' | 'revision'>[];
   readonly tables: readonly TableBatches[];
+  /** Those that are there and not open to who asks: a share has ended, or their owner has moved them. Absent where there are none. */
+  readonly hidden?: readonly string[];
 };
 
 /** A small text that a program keeps beside the data. */

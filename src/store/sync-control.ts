@@ -50,6 +50,11 @@ export type SyncStatus = {
   readonly lastError: SyncProblem | null;
   /** Runs that were deleted at the service and have a copy here, which is not sent any more; absent where there are none. */
   readonly deletedRuns?: readonly string[];
+  /**
+   * Runs that are not sent any more for another reason: the service refuses them for good, or this key has no access to them
+   * (`no_access`); absent where there are none. `quark sync --again` asks the service anew.
+   */
+  readonly refusedRuns?: readonly (SyncProblem & { readonly runId: string })[];
   /** Quotas of the service of which four fifths and more are used; absent where there are none. Only the sending process knows. */
   readonly nearQuotas?: readonly NearQuota[];
   /** When the next attempt is due, in UTC epoch milliseconds; null when none is planned. */

@@ -23,6 +23,7 @@ import type {
   TableBatches,
 } from '../store/store.ts';
 import { NOTHING_SENT, type SentNote } from '../store/unsent.ts';
+import { isNoAccess, noAccess } from './failures.ts';
 import type { Loss, LossNotes, LostCount, NotedRun, NotedTable } from './loss-notes.ts';
 import type { BaseRun, Member, ReadNote, SyncNotes } from './sync-notes.ts';
 
@@ -31,6 +32,8 @@ export type CompareParts = {
   readonly local: Store;
   readonly notes: SyncNotes;
   readonly losses: LossNotes;
+  /** Names the service. */
+  readonly remoteUri: string;
   readonly nowMs: number;
 };
 
@@ -80,6 +83,9 @@ export async function compareSent(
   const gone = await findGone(parts, remote, runs, there);
   const found: RunLoss[] = [];
   for (const run of runs) {
+    const isHidden = there.hidden?.includes(run.runId) === true;
+    await noteAccess(parts, run, isHidden);
+    if (isHidden) continue;
     if (there.runs.every(({ id }) => id !== run.runId) && !gone.has(run.runId)) continue;
     const tables = await settle(parts, run, there);
     if (tables.length > 0) found.push({ runId: run.runId, tables: Object.fromEntries(tables) });
@@ -96,11 +102,12 @@ async function findGone(
 ): Promise<ReadonlySet<string>> {
   const known = new Set(there.runs.map(({ id }) => id));
   const gone = new Set<string>();
+  const hidden = new Set(there.hidden);
   for (const { isHere, member, runId } of runs) {
     const isDeleted =
       member?.value.refused?.reason === 'deleted' ||
       (!isHere && (await local.findDeletedRun(runId)) !== undefined);
-    if (!known.has(runId) && !isDeleted) gone.add(runId);
+    if (!known.has(runId) && !hidden.has(runId) && !isDeleted) gone.add(runId);
   }
   if (gone.size === 0) return gone;
   for (const { id } of await remote.listDeletedRuns()) gone.delete(id);
@@ -108,6 +115,17 @@ async function findGone(
   // One that was restored in between is there after all.
   for (const { id } of (await remote.listBatches?.([...gone]))?.runs ?? []) gone.delete(id);
   return gone;
+}
+
+/** Sets a run aside that this key may not see any more, and takes it up again when it may. */
+async function noteAccess(
+  { notes, nowMs, remoteUri }: CompareParts,
+  { isHere, member, runId }: AckedRun,
+  isHidden: boolean,
+): Promise<void> {
+  if (member === undefined || !isHere || isNoAccess(member.value.refused) === isHidden) return;
+  const refused = isHidden ? noAccess(runId, remoteUri, nowMs) : null;
+  await notes.writeMember(runId, member, { ...member.value, settled: null, refused });
 }
 
 async function readAcked({ local, losses, notes }: CompareParts, runId: string): Promise<AckedRun> {

@@ -41,6 +41,7 @@ export function kindOfFailure(error: unknown): FailureKind {
   if (isQuarkError(error, 'run_not_found')) return 'forgotten';
   if (isQuarkError(error, 'invalid_input')) return 'permanent';
   if (!isStoreError(error)) return 'retry';
+  if (isClosedSpace(error)) return 'user';
   // A proxy, a captive portal or another server at this address answers: that is no word of the service.
   if (error.reason === 'rejected' && isFromElsewhere(error.details)) return 'user';
   // What did not arrive as HTTP was spoiled on its way: that says nothing of the record in it.
@@ -55,6 +56,11 @@ const BARE_DETAILS: ReadonlySet<string> = new Set([
   'reason',
   'retryAfterMs',
 ]);
+
+/** Whether nothing of the space is shared with this key any more, as a service says it: nobody has lost it. */
+function isClosedSpace(error: unknown): boolean {
+  return isStoreError(error, 'missing') && error.details['status'] === 404;
+}
 
 /** Whether an answer says nothing but its status: what a service refuses, it refuses with a reason. */
 function isFromElsewhere(details: ErrorDetails): boolean {
@@ -83,6 +89,22 @@ export function problemOf(error: unknown, atMs: number): SyncProblem {
         : 'unknown';
   return { reason, message: messageOf(error), atMs };
 }
+
+/** What is told of a run that is at the service and not open to this key any more. */
+export function noAccess(runId: string, remoteUri: string, nowMs: number): SyncProblem {
+  return {
+    reason: NO_ACCESS,
+    message: `This key has no access to run ${runId} at ${remoteUri} any more: its project is not shared any longer, or its owner has moved it. Nothing is lost. It is sent again once it is shared.`,
+    atMs: nowMs,
+  };
+}
+
+/** Whether a run was set aside because this key may not see it. */
+export function isNoAccess(problem: SyncProblem | null | undefined): boolean {
+  return problem?.reason === NO_ACCESS;
+}
+
+const NO_ACCESS = 'no_access';
 
 /** As long as something got through a moment ago, pauses stay short: the network loses requests, and the service is not away. */
 const CALM_MS = 2_000;
@@ -131,6 +153,9 @@ export function isAboutAll(error: unknown): boolean {
   // A smaller request may fit, of another run: its turn comes after the pause.
   if (isStoreError(error, 'quota'))
     return error.details['of'] === 'user' && error.details['resource'] !== 'runs';
+  // What is not shared for writing any more is about one project.
+  if (isStoreError(error, 'unauthorised') && error.details['project'] !== undefined) return false;
+  if (isClosedSpace(error)) return true;
   return (
     isStoreError(error) &&
     ['unreachable', 'busy', 'closed', 'unauthorised', 'version', 'full'].includes(error.reason)

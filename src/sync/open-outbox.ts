@@ -21,6 +21,8 @@ export type OutboxOptions = {
   readonly timeoutMs: number;
   readonly keepLocal?: KeepLocal;
   readonly onDeletedRemotely?: OnDeletedRemotely;
+  /** See {@link PersistenceOptions.compareEveryMs}. */
+  readonly compareEveryMs?: number;
   readonly clock?: Clock | undefined;
   /** Whether closing the outbox closes the local store. Default true. */
   readonly ownsLocal?: boolean;
@@ -55,6 +57,7 @@ export function openOutbox(local: Store, options: OutboxOptions): OutboxStore {
     locks: webLocks(),
     uploads: options.uploads ?? true,
     onDeletedRemotely: options.onDeletedRemotely ?? 'keep',
+    ...(options.compareEveryMs === undefined ? {} : { compareEveryMs: options.compareEveryMs }),
     ...(options.holderTag === undefined ? {} : { holderTag: options.holderTag }),
     onSettled:
       keepLocal === 'always'

@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError, isStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { runDeleted } from '../store/deletion.ts';
-import type { OnDeletedRemotely } from '../store/persistence.ts';
+import { DEFAULT_COMPARE_MS, type OnDeletedRemotely } from '../store/persistence.ts';
 import { DeletionSync } from './deletions.ts';
 import { outboxDeletion } from './outbox-deletion.ts';
 import { generationOf } from '../records/shapes/run.ts';
@@ -66,9 +66,6 @@ export type OutboxParts = {
 /** How long closing waits for a request that is under way. */
 const CLOSE_WAIT_MS = 2_000;
 
-/** How often runs that go on are compared with the service unless told otherwise. */
-const DEFAULT_COMPARE_MS = 60_000;
-
 const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
 /** See the top of this file. */
@@ -124,9 +121,9 @@ export class OutboxStore implements Store {
       this.#pulse = openPulse(`${local.uri} ${this.#syncNotes.key}`, clock);
     const losses = new LossNotes(this.notes, this.#syncNotes.key);
     const { compareEveryMs = DEFAULT_COMPARE_MS, onDeletedRemotely = 'keep' } = parts;
-    const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs };
+    const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs, remoteUri };
     this.#watch = new SentWatch({ ...watched, onLoss: () => this.#uploader.forgetBlobs() });
-    const deletions = new DeletionSync({ ...watched, remoteUri, onDeletedRemotely });
+    const deletions = new DeletionSync({ ...watched, onDeletedRemotely });
     this.#uploader = new Uploader({
       local,
       deletions,

@@ -21,6 +21,8 @@ export type SentWatchParts = {
   readonly notes: SyncNotes;
   readonly losses: LossNotes;
   readonly clock: Pick<Clock, 'now'>;
+  /** Names the service. */
+  readonly remoteUri: string;
   /** How often runs that go on are compared, in milliseconds. */
   readonly compareEveryMs: number;
   /** Told what the service has lost. */
@@ -63,14 +65,18 @@ export class SentWatch {
    * @throws {SessionStoreError} when the service cannot be asked
    */
   async compareAll(open: () => Promise<Store>, only?: readonly string[]): Promise<void> {
-    const { clock, local, losses, notes, onLoss } = this.#parts;
+    const { clock, local, losses, notes, onLoss, remoteUri } = this.#parts;
     const remote = await open();
     const runIds = only ?? [
       ...new Set([...(await losses.listSent()), ...(await losses.listSeen())]),
     ];
     for (let at = 0; at < runIds.length; at += RUNS_AT_ONCE) {
       const some = runIds.slice(at, at + RUNS_AT_ONCE);
-      const found = await compareSent({ local, notes, losses, nowMs: clock.now() }, remote, some);
+      const found = await compareSent(
+        { local, notes, losses, remoteUri, nowMs: clock.now() },
+        remote,
+        some,
+      );
       if (found.length > 0) onLoss(found);
     }
   }
@@ -145,7 +151,7 @@ export class SentWatch {
   }
 
   async #compare(open: () => Promise<Store>): Promise<boolean> {
-    const { clock, local, losses, notes, onLoss } = this.#parts;
+    const { clock, local, losses, notes, onLoss, remoteUri } = this.#parts;
     const runIds = [...this.#queue].slice(0, RUNS_AT_ONCE);
     if (runIds.length === 0) {
       await this.#noteIdentity();
@@ -153,7 +159,11 @@ export class SentWatch {
     }
     const remote = await open();
     this.#identity ??= await remote.identity?.();
-    const found = await compareSent({ local, notes, losses, nowMs: clock.now() }, remote, runIds);
+    const found = await compareSent(
+      { local, notes, losses, remoteUri, nowMs: clock.now() },
+      remote,
+      runIds,
+    );
     for (const runId of runIds) {
       this.#queue.delete(runId);
       this.#compared.add(runId);

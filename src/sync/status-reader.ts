@@ -78,6 +78,7 @@ export class StatusReader implements StoreSync {
     const sums = { segments: 0, rows: 0, bytes: 0, runs: 0, acknowledged: 0 };
     const refusedSegments: RefusedSegment[] = [];
     const deletedRuns: string[] = [];
+    const refusedRuns: (SyncProblem & { readonly runId: string })[] = [];
     const problems: (SyncProblem | null)[] = [];
     const survey = snapshotByRun((await local.notes?.survey(runId)) ?? { runs: [], streams: [] });
     const member = runId === undefined ? undefined : await notes.findMember(runId);
@@ -95,6 +96,7 @@ export class StatusReader implements StoreSync {
       }
       problems.push(value.refused);
       if (value.refused?.reason === 'deleted') deletedRuns.push(id);
+      else if (value.refused !== null) refusedRuns.push({ runId: id, ...value.refused });
       const isSettled = value.settled === fingerprintOf(found.revision, found.streams);
       if (!isSettled && value.refused === null) sums.runs++;
       for (const stream of found.streams) {
@@ -130,6 +132,7 @@ export class StatusReader implements StoreSync {
       lastError: latestOf([published.lastError, ...problems]),
       nextAttemptAtMs: published.nextAttemptAtMs,
       ...(deletedRuns.length === 0 ? {} : { deletedRuns }),
+      ...(refusedRuns.length === 0 ? {} : { refusedRuns }),
       ...(nearQuotas.length === 0 ? {} : { nearQuotas }),
     };
   }

@@ -16,6 +16,7 @@ import {
   isAboutAll,
   isMissed,
   kindOfFailure,
+  noAccess,
   problemOf,
   retryAfterMs,
 } from './failures.ts';
@@ -310,6 +311,13 @@ export class Uploader {
       if (await this.#recordLoss(runId)) return true;
     } catch (error) {
       const kind = kindOfFailure(error);
+      if (kind === 'forgotten' && (await this.#isHidden(runId))) {
+        // Not even by sending it anew: its id is taken there.
+        const refused = noAccess(runId, this.#parts.remoteUri, this.#parts.clock.now());
+        await notes.writeMember(runId, member, { ...member.value, refused });
+        await this.#become({ ...this.#state, lastError: refused });
+        return false;
+      }
       if (kind === 'forgotten') await this.#startOver(runId);
       if (kind === 'deleted') {
         const lastError = await this.#parts.deletions.foundDeleted(runId, member);
@@ -329,6 +337,12 @@ export class Uploader {
     if (found.status !== 'running') this.#settled.set(runId, 0);
     // The push may have changed the run here: the next round sees the same, or more to do.
     return true;
+  }
+
+  /** Whether the service has the run and does not show it to this key any more. */
+  async #isHidden(runId: string): Promise<boolean> {
+    const remote = await this.#parts.openRemote();
+    return (await remote.listBatches?.([runId]))?.hidden?.includes(runId) === true;
   }
 
   /** All of it is there again: says in the run what the service had lost. Returns whether there was anything to say. */

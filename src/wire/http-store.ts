@@ -358,12 +358,14 @@ class HttpStore implements StoreDriver {
   readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
     const runs: StoredBatches['runs'][number][] = [];
     const tables: TableBatches[] = [];
+    const hidden: string[] = [];
     for (const some of slices([...new Set(runIds)], MAX_RUNS_PER_BATCH_QUERY)) {
       const answer = await this.#client.json('GET /batches', { query: { run: some } });
       runs.push(...answer.list('runs').map(decodeRevision));
       tables.push(...answer.list('tables').map(decodeTableBatches));
+      if (answer.get('hidden') !== undefined) hidden.push(...answer.texts('hidden'));
     }
-    return { runs, tables };
+    return hidden.length === 0 ? { runs, tables } : { runs, tables, hidden };
   };
 
   readonly identity: ServedStore['identity'] = async () => this.#client.told?.identity;

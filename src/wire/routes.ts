@@ -171,7 +171,19 @@ export const ROUTES = {
   'GET /batches': read(
     'getBatches',
     'What is stored of runs, table by table: rows, and the batches of each writer. At most 100 runs are asked for at once; what is not there is left out',
-    json({ runs: list(object({ id: text, revision: count })), tables: ['TableBatches'] }),
+    jsonOf(
+      object(
+        {
+          runs: list(object({ id: text, revision: count })),
+          tables: ['TableBatches'],
+          hidden: {
+            ...list(text),
+            description: 'Runs that are there and not shared with who asks any more.',
+          },
+        },
+        ['hidden'],
+      ),
+    ),
     { query: { run: repeated('Of this run.') } },
   ),
   'GET /runs/:runId/tables': read(

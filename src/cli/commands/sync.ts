@@ -73,8 +73,16 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
     for (const task of tasks) {
       const status = await follow(io, task, args.flag('watch'), stopped.signal);
       ended.push({ ...task.target, ...status });
-      isDone &&= status.pendingRuns === 0 && status.refusedSegments.length === 0;
+      const { refusedRuns = [], refusedSegments } = status;
+      isDone &&=
+        status.pendingRuns === 0 && refusedSegments.length === 0 && refusedRuns.length === 0;
       if (!args.flag('json')) await io.stdout.write(`${describe(task, status)}\n`);
+      for (const runId of status.deletedRuns ?? [])
+        await io.stderr.write(
+          `deleted: ${runId} was deleted at the service and is not sent any more. "quark undelete ${runId} --storage ${onTerminal(task.target.uri)}" brings it back there, "quark rm ${runId}" removes the copy here.\n`,
+        );
+      for (const { message, runId } of refusedRuns)
+        await io.stderr.write(`${onTerminal(`refused: ${runId}: ${message}`)}\n`);
       for (const { rows, runId, table } of status.lostRows)
         await io.stderr.write(
           `${onTerminal(`lost: ${runId}/${table}: ${counted(rows, 'row')} that the service had acknowledged, missing there and here`)}\n`,
@@ -121,6 +129,9 @@ function describe({ target }: SyncTask, status: SyncStatus): string {
   const near = (status.nearQuotas ?? [])
     .map(({ resource, used, limit }) => ` Quota: ${useText(resource, used, limit)} used.`)
     .join('');
+  const aside = (status.deletedRuns?.length ?? 0) + (status.refusedRuns?.length ?? 0);
+  if (pendingRuns === 0 && aside > 0)
+    return `${where}: ${counted(aside, 'run')} not sent, everything else is there, ${counted(acknowledgedRows, 'row')} acknowledged.${near}`;
   if (pendingRuns === 0)
     return `${where}: all sent, ${counted(acknowledgedRows, 'row')} acknowledged.${near}`;
   const rest = `${counted(pendingRuns, 'run')} with ${counted(pendingRows, 'row')} (${counted(pendingBytes, 'byte')}) to send`;

@@ -8,7 +8,7 @@
  * the run itself have no such gap, because they compare the revision that was looked at.
  *
  * One thing cannot be hidden from somebody who may write into a space: that an id they choose for a new run is taken
- * there. Blobs are open to a guest as far as the shared projects name them: see `guest-blobs.ts`.
+ * there. The answer about batches says it, too, so that a client whose share has ended does not think that rows were lost. Blobs are open to a guest as far as the shared projects name them: see `guest-blobs.ts`.
  */
 import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
@@ -246,7 +246,12 @@ class GuardedStore implements StoreDriver {
 
   readonly listBatches: ServedStore['listBatches'] = async (runIds) => {
     const visible = await this.#visibleRuns(runIds);
-    return (await this.#store.listBatches?.([...visible])) ?? { runs: [], tables: [] };
+    const found = (await this.#store.listBatches?.([...visible])) ?? { runs: [], tables: [] };
+    // A client that has sent them learns that it may not see them any longer, and does not take them for lost.
+    const hidden: string[] = [];
+    for (const runId of new Set(runIds))
+      if (!visible.has(runId) && (await this.#isTaken(runId))) hidden.push(runId);
+    return hidden.length === 0 ? found : { ...found, hidden };
   };
 
   readonly identity: ServedStore['identity'] = async () => this.#store.identity?.();
@@ -328,6 +333,11 @@ class GuardedStore implements StoreDriver {
     return (await this.#store.listProjects()).find(
       (project) => project.name === name && this.#maySee(name),
     );
+  }
+
+  async #isTaken(runId: string): Promise<boolean> {
+    const run = await this.#store.findRun(runId);
+    return run !== undefined || (await this.#store.findDeletedRun(runId)) !== undefined;
   }
 
   async #isVisible(runId: string): Promise<boolean> {

@@ -23,7 +23,7 @@ import type {
   Store,
 } from '../../store/store.ts';
 
-/** Tables that are computed from others: an analysis puts its new results in the place of those before. */
+/** Tables that are computed from others: an analysis replaces its earlier results. */
 const DERIVED: ReadonlySet<string> = new Set(
   [alertTable, healthScoreTable, phaseTable].map(({ table }) => table),
 );
