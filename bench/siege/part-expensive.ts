@@ -31,7 +31,12 @@ const PER_SECOND = 50;
 const APPENDS_PER_SECOND = 20;
 const CURVES_PER_SECOND = 4;
 const WARM_SECONDS = 0.5;
+/** Of each key so many requests are sent, those that cost the most. */
 const DEAREST = 5;
+/** How long the requests of one key are sent in the long form, all of them together. */
+const LONG_SECONDS_A_KEY = 600;
+const LONG_CONTROL_SECONDS = 15;
+const PROGRESS_MS = 30_000;
 /** Each candidate alone: so many times, and for so long at most. */
 const TRIES = 1;
 const TRY_MS = 1_500;
@@ -119,14 +124,17 @@ export async function siegeOfExpensive(siege: Siege): Promise<Report> {
     progress(`expensive: ${all.length} candidates alone`);
     const ranked = await costs(field, all, keys);
     const chosen = (['read', 'write'] as const).flatMap((scope) =>
-      ranked.filter(({ one }) => one.scope === scope).slice(0, isLong ? undefined : DEAREST),
+      ranked.filter(({ one }) => one.scope === scope).slice(0, DEAREST),
     );
     const rounds: Round[] = [];
-    const [controlSeconds, seconds] = isLong ? [15, 20] : [2, 4];
+    const [controlSeconds, seconds] = isLong
+      ? [LONG_CONTROL_SECONDS, LONG_SECONDS_A_KEY / DEAREST]
+      : [2, 4];
     for (const [i, { one }] of chosen.entries()) {
       await field.rest();
       const { service } = field;
-      progress(`expensive: ${one.name}`);
+      const round = `expensive: ${i + 1} of ${chosen.length}, ${one.scope} key: ${one.name}`;
+      progress(`${round}, ${seconds} s`);
       const plan = (name: string, length: number) => ({
         port: service.port,
         key: keys.victim,
@@ -144,6 +152,10 @@ export async function siegeOfExpensive(siege: Siege): Promise<Report> {
       const control = await work('control', controlSeconds);
       const before = await service.processorSeconds();
       const { bodies, ...request } = one;
+      const startMs = performance.now();
+      const ticking = setInterval(() => {
+        progress(`${round}, ${((performance.now() - startMs) / 1_000).toFixed(0)} of ${seconds} s`);
+      }, PROGRESS_MS);
       const [counts, victimTimes] = await Promise.all([
         attacker.do<AttackCounts>({
           kind: 'attack',
@@ -157,7 +169,7 @@ export async function siegeOfExpensive(siege: Siege): Promise<Report> {
           },
         }),
         work('attacked', seconds),
-      ]);
+      ]).finally(() => clearInterval(ticking));
       const isAlive = service.isRunning;
       const cpu = isAlive ? (await service.processorSeconds()) - before : Number.NaN;
       const restMs = await field.rest();

@@ -1,8 +1,10 @@
 /** A page that begins a run, or goes on with it after it was loaded again, as the test outside says. */
 import { isQuarkError } from '../../src/base/errors.ts';
 import { openStorage } from '../../src/location/open-storage.ts';
+import type { SyncStatus } from '../../src/store/sync-control.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
+import type { StartRunOptions } from '../../src/session/run-options.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 
 /** What a reader sees of a run. */
@@ -13,16 +15,28 @@ export type SeenRun = {
   readonly events: readonly string[];
 };
 
+/** What the test may say of a run that begins. */
+export type StartOptions = Pick<
+  StartRunOptions,
+  'leaseTtlMs' | 'persistenceUrl' | 'userKey' | 'storageDir'
+>;
+
 declare global {
   interface Window {
     quarkReload: {
       /** Starts a run and logs a step, which is not flushed. */
-      start(storage: string): Promise<string>;
+      start(storage: string, options?: StartOptions): Promise<string>;
       /** Resumes it and logs the next step; null, or why not. */
       resume(storage: string, runId: string): Promise<string | null>;
       /** Logs a step and says what has become of the session. */
       log(step: number): Promise<readonly [state: string, isAborted: boolean]>;
       see(storage: string, runId: string): Promise<SeenRun>;
+      /** What has been sent of the run of this page. */
+      sent(): Promise<SyncStatus>;
+      /** How many tabs have the lock of the one that sends. */
+      senders(): Promise<number>;
+      /** How often a timer of the page has fired: it stops while the page is frozen. */
+      ticks(): number;
       end(): Promise<void>;
     };
   }
@@ -30,10 +44,12 @@ declare global {
 
 let session: TrainingSession;
 let metrics: MetricsLogger;
+let ticks = 0;
+setInterval(() => ticks++, 20);
 
 window.quarkReload = {
-  async start(storage) {
-    session = await TrainingSession.startRun({ project: 'reload', storage });
+  async start(storage, options = {}) {
+    session = await TrainingSession.startRun({ project: 'reload', storage, ...options });
     metrics = new MetricsLogger(session, { flushIntervalMs: 60_000 });
     metrics.log('loss', 0, { step: 0 });
     return session.runId;
@@ -70,6 +86,12 @@ window.quarkReload = {
     await store.close();
     return seen;
   },
+  sent: () => session.syncStatus(),
+  async senders() {
+    const { held = [] } = await navigator.locks.query();
+    return held.filter(({ name = '' }) => name.startsWith('quark-sync')).length;
+  },
+  ticks: () => ticks,
   async end() {
     await session.endRun();
     await session.close();
