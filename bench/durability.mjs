@@ -25,9 +25,11 @@ for (let round = 0; round < Number(options.rounds); round++)
       const folder = join(root, `${round}-${callers}-${mode}`);
       const store = await parts.openFileStorage(`file:${encodeURI(folder)}?synchronous=${mode}`);
       const waits = [];
-      await Promise.all(
-        Array.from({ length: callers }, (_, i) => append(store, `run_${i}`, waits)),
-      );
+      const runIds = Array.from({ length: callers }, (_, i) => `run_${i}`);
+      for (const runId of runIds) await parts.addRun(store, runId);
+      const endMs = performance.now() + 1000 * Number(options.seconds);
+      await Promise.all(runIds.map((runId) => append(store, runId, endMs, waits)));
+      if (waits.length === 0) throw new Error('Nothing was appended.');
       await store.close();
       await rm(folder, { recursive: true, force: true });
       const known = found.get(`${callers} ${mode}`) ?? { rates: [], medians: [] };

@@ -99,6 +99,35 @@ export async function deleteArtifact(
   throw mergedAllTheTime(runId, table);
 }
 
+/**
+ * Removes the rows of these segments of a table, without asking for sessions; of artifacts those whose ids are not in `left`. Returns how
+ * many it has removed. Segments that cannot be read, or that somebody has merged, stay.
+ */
+export async function deleteTableRows(
+  store: Store,
+  manifests: readonly SegmentManifest[],
+  left: readonly string[] | null,
+): Promise<number> {
+  let rows = 0;
+  for (const manifest of manifests) {
+    const { rowCount, runId, table: name } = manifest;
+    const table = TABLES.get(name);
+    if (table === undefined || rowCount === 0) continue;
+    let segment = emptySegment(table, [manifest]);
+    if (left !== null) {
+      const opened = await open(store, manifest);
+      if (opened === undefined) continue;
+      const staying = new Set(left);
+      const rest = rowsWithout(opened, (id) => !staying.has(id ?? ''));
+      if (rest.removed === 0) continue;
+      segment = rest.segment;
+    }
+    if (await store.replaceSegments(runId, name, [manifest], [segment]))
+      rows += rowCount - segment.manifest.rowCount;
+  }
+  return rows;
+}
+
 async function requireEnded(store: Store, runId: string): Promise<void> {
   const { isLive } = await openRun(store, runId);
   if (!isLive) return;
@@ -126,10 +155,18 @@ function without(
   opened: OpenedSegment,
   idOrKey: string,
 ): { readonly removed: number; readonly segment: MergedSegment } {
+  return rowsWithout(opened, (id, key) => id === idOrKey || key === idOrKey);
+}
+
+/** The segment without the artifacts that `isGone` chooses. */
+function rowsWithout(
+  opened: OpenedSegment,
+  isGone: (id: string | null, key: string | null) => boolean,
+): { readonly removed: number; readonly segment: MergedSegment } {
   const { batch, manifest, sequences } = opened;
   const [ids, keys] = [batch.columns.get('id'), batch.columns.get('artifact_key')];
   const order = Int32Array.from({ length: batch.rowCount }, (_, row) => row).filter(
-    (row) => textAt(ids, row) !== idOrKey && textAt(keys, row) !== idOrKey,
+    (row) => !isGone(textAt(ids, row), textAt(keys, row)),
   );
   const removed = batch.rowCount - order.length;
   if (order.length === 0) return { removed, segment: emptySegment(artifactTable, [manifest]) };

@@ -7,22 +7,41 @@ import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import { NEXT_ORDER } from '../../store/sql/sql-runs.ts';
 import { changeEpoch } from '../../store/sql/store-identity.ts';
 import type { StoreLocation } from '../../store/store.ts';
+import { deleteRowsAgain } from './delete-rows-again.ts';
+import type { RowTombstone } from './row-tombstones.ts';
 import type { Tombstone } from './tombstones.ts';
 
-/** Gives the database a new epoch, applies tombstones, and makes the folders of the runs; returns the ids of the runs that the snapshot had and that were deleted. */
+/**
+ * How long a deleted run of a restored store can be brought back at least, in milliseconds: a week. Its time may have come since the
+ * snapshot, or the run was undeleted after it, which nothing in the snapshot says.
+ */
+export const UNDO_AFTER_RESTORE_MS: number = 7 * 24 * 3_600_000;
+
+/** What was deleted after the snapshot. */
+export type DeletedSince = {
+  readonly tombstones: readonly Tombstone[];
+  readonly rows: readonly RowTombstone[];
+};
+
+/** What was done again: ids of runs that the snapshot had, and rows. */
+export type DeletedAgain = { readonly runIds: readonly string[]; readonly rows: number };
+
+/** Gives the database a new epoch, applies tombstones, and makes the folders of the runs. */
 export async function finishRestored(
   spaces: StoreSpaces,
   location: StoreLocation,
-  tombstones: readonly Tombstone[],
+  { rows: rowTombstones, tombstones }: DeletedSince,
   nowMs: number,
-): Promise<readonly string[]> {
+): Promise<DeletedAgain> {
   await spaces.database.transaction(() => changeEpoch(nowMs));
-  const deleted: string[] = [];
+  await spaces.database.transaction(() => extendUndo(nowMs + UNDO_AFTER_RESTORE_MS));
+  const runIds: string[] = [];
   for (const tombstone of tombstones)
-    if (await applyTombstone(spaces, tombstone, nowMs)) deleted.push(tombstone.id);
+    if (await applyTombstone(spaces, tombstone, nowMs)) runIds.push(tombstone.id);
+  const rows = await deleteRowsAgain(spaces, rowTombstones, nowMs);
   for (const [space, id] of await spaces.database.read(listAllRuns))
     await makeFolder(join(runFolder(location, space), id));
-  return deleted;
+  return { runIds, rows };
 }
 
 /**
@@ -43,12 +62,20 @@ async function applyTombstone(
     return false;
   }
   await store.deleteRun(id, {
-    keepMs: Math.max(0, purgeAtMs - nowMs),
+    keepMs: purgedAtMs === null ? Math.max(UNDO_AFTER_RESTORE_MS, purgeAtMs - nowMs) : 0,
     ...(by === null ? {} : { by }),
   });
   // Its bytes were gone, and are to be gone again.
   if (purgedAtMs !== null) await store.purgeDeletedRuns(nowMs, [id]);
   return true;
+}
+
+function* extendUndo(leastMs: number): SqlWork<void> {
+  yield sql(
+    'UPDATE deleted_runs SET purge_at_ms = ? WHERE purged_at_ms IS NULL AND purge_at_ms < ?',
+    leastMs,
+    leastMs,
+  );
 }
 
 function* insertTombstone(tombstone: Tombstone, nowMs: number): SqlWork<void> {

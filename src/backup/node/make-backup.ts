@@ -15,10 +15,19 @@ import { BackupFolder } from './backup-folder.ts';
 import { pruneFolder } from './prune.ts';
 import { BACKUP_VERSION, sha256Of, snapshotId, type Snapshot } from './snapshot.ts';
 import {
+  mergeRowTombstones,
+  readLacking,
+  readRowTombstones,
+  ROW_TOMBSTONES,
+  rowTombstonesOf,
+  rowTombstoneText,
+} from './row-tombstones.ts';
+import {
   mergeTombstones,
   readTombstoneFile,
   readTombstones,
   tombstoneText,
+  type Tombstone,
   withoutLive,
 } from './tombstones.ts';
 
@@ -299,7 +308,27 @@ async function writeTombstones(folder: BackupFolder, pages: DatabasePages): Prom
   const tombstones = mergeTombstones(dead, await pages.read(readTombstones));
   const text = tombstoneText(tombstones);
   if (text !== tombstoneText(known)) await folder.write('tombstones', text);
-  return tombstones.length;
+  return tombstones.length + (await writeRowTombstones(folder, pages, tombstones));
+}
+
+async function writeRowTombstones(
+  folder: BackupFolder,
+  pages: DatabasePages,
+  runs: readonly Tombstone[],
+): Promise<number> {
+  const path = join(folder.path, ROW_TOMBSTONES);
+  const known = await readRowTombstones(path);
+  const found = await rowTombstonesOf(await pages.read(readLacking));
+  // What was purged is purged again at a restore, rows and all.
+  const purged = new Set(
+    runs.filter(({ purgedAtMs }) => purgedAtMs !== null).map(({ id, space }) => `${space}\n${id}`),
+  );
+  const rows = mergeRowTombstones(known, found).filter(
+    ({ runId, space }) => !purged.has(`${space}\n${runId}`),
+  );
+  const content = rowTombstoneText(rows);
+  if (content !== rowTombstoneText(known)) await folder.write(ROW_TOMBSTONES, content);
+  return rows.length;
 }
 
 // eslint-disable-next-line require-yield

@@ -15,8 +15,16 @@ import { SQL_LAYOUT_VERSION } from '../../store/sql/sql-layout.ts';
 import type { StoreLocation } from '../../store/store.ts';
 import { assembleDatabase, readContent } from './assemble.ts';
 import { BackupFolder, namesIn } from './backup-folder.ts';
-import { finishRestored } from './finish-restored.ts';
+import { finishRestored, type DeletedAgain, type DeletedSince } from './finish-restored.ts';
 import type { Snapshot } from './snapshot.ts';
+import {
+  mergeRowTombstones,
+  readLacking,
+  readRowTombstones,
+  ROW_TOMBSTONES,
+  rowTombstonesOf,
+  type LackingSegment,
+} from './row-tombstones.ts';
 import {
   mergeTombstones,
   readNamedTombstones,
@@ -48,6 +56,8 @@ export type RestoreReport = {
   readonly lostBlobs: readonly string[];
   /** Runs that the snapshot has and that were deleted after it. */
   readonly deletedRunIds: readonly string[];
+  /** Rows of tables, artifacts and metrics that the snapshot has and that were deleted after it. */
+  readonly deletedRows: number;
   /** Where the store is that was there before. */
   readonly replacedPath: string | null;
   /** True: the tombstones of the store that was there could not be read, as it is damaged. */
@@ -93,7 +103,11 @@ export async function restoreBackup(
       const releaseDraft = await lockFile(join(draft, 'lock'), 'exclusive', 0);
       try {
         await writeContent(folder, snapshot, locateStore(draft));
-        const deletedRunIds = await finish(draft, tombstones, snapshot);
+        const rows = mergeRowTombstones(
+          await readRowTombstones(join(folder.path, ROW_TOMBSTONES)),
+          await rowTombstonesOf(old.lacking),
+        );
+        const again = await finish(draft, { tombstones, rows }, snapshot);
         const replacedPath = await moveInto(draft, target, locked);
         return {
           snapshotId: snapshot.id,
@@ -102,7 +116,8 @@ export async function restoreBackup(
           databaseBytes: snapshot.pageCount * snapshot.pageBytes,
           blobCount: snapshot.blobs.length,
           lostBlobs: snapshot.lostBlobs,
-          deletedRunIds,
+          deletedRunIds: again.runIds,
+          deletedRows: again.rows,
           replacedPath,
           isOldUnreadable: old.isUnreadable,
         };
@@ -128,16 +143,21 @@ async function checkTarget({ storeRoot }: StoreLocation, replaces: boolean): Pro
 
 type OldTombstones = {
   readonly found: readonly Tombstone[];
+  readonly lacking: readonly LackingSegment[];
   readonly isUnreadable: boolean;
 };
 
 /** What the store that is there says of deleted runs. */
 function oldTombstones(locked: LockedDatabase | undefined, isThere: boolean): OldTombstones {
-  if (!isThere) return { found: [], isUnreadable: false };
+  if (!isThere) return { found: [], lacking: [], isUnreadable: false };
   try {
-    return { found: locked?.read(readTombstones) ?? [], isUnreadable: locked === undefined };
+    return {
+      found: locked?.read(readTombstones) ?? [],
+      lacking: locked?.read(readLacking) ?? [],
+      isUnreadable: locked === undefined,
+    };
   } catch {
-    return { found: [], isUnreadable: true };
+    return { found: [], lacking: [], isUnreadable: true };
   }
 }
 
@@ -161,14 +181,14 @@ async function writeContent(
 
 async function finish(
   draft: string,
-  tombstones: readonly Tombstone[],
+  deleted: DeletedSince,
   { blobs }: Snapshot,
-): Promise<readonly string[]> {
+): Promise<DeletedAgain> {
   const spaces = await openFileSpaces(draft);
   try {
     const files = blobs.map(({ sha256 }) => sha256);
     await spaces.database.transaction(() => beginBlobs(files));
-    return await finishRestored(spaces, locateStore(draft), tombstones, Date.now());
+    return await finishRestored(spaces, locateStore(draft), deleted, Date.now());
   } finally {
     await spaces.close();
   }

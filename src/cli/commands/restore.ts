@@ -61,6 +61,10 @@ function describe(report: RestoreReport): string {
     lines.push(
       `Deleted since then, and not restored: ${counted(deletedRunIds.length, 'run')}. "quark runs --deleted" lists them.\n`,
     );
+  if (report.deletedRows > 0)
+    lines.push(
+      `Deleted since then of tables, artifacts and metrics, and again: ${counted(report.deletedRows, 'row')}.\n`,
+    );
   if (replacedPath !== null)
     lines.push(`The store that was there is in ${onTerminal(replacedPath)}.\n`);
   return lines.join('');
@@ -75,6 +79,7 @@ function reportJson(report: RestoreReport): object {
     blob_count: report.blobCount,
     lost_blobs: report.lostBlobs,
     deleted_run_ids: report.deletedRunIds,
+    deleted_rows: report.deletedRows,
     replaced_path: report.replacedPath,
     is_old_unreadable: report.isOldUnreadable,
   };
