@@ -29,6 +29,7 @@ export {
   type ImportOptions,
   type ImportReport,
 } from './exchange/import/import-runs.ts';
+export { FORMAT_NAMES } from './exchange/import/importers.ts';
 export type { ImportProgress } from './exchange/import/progress.ts';
 export { blobInput, bytesInput, type InputFile } from './codecs/input.ts';
 export { DEFAULT_IMPORT_LIMITS, type ImportLimits } from './codecs/limits.ts';
@@ -44,4 +45,6 @@ export type {
   RowPosition,
   RunSink,
   TextLogPattern,
+  UnknownFile,
+  UnreadLosses,
 } from './exchange/import/sink/importer.ts';

@@ -1,7 +1,7 @@
 /** What was dropped on this page, and how far it is: the state behind the dock, and the source that the runs are read from. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { isQuarkError, type Store } from 'quark-sdk';
-import type { ImportProblem, ImportProgress } from 'quark-sdk/exchange';
+import type { ImportProblem, ImportProgress, UnknownFile } from 'quark-sdk/exchange';
 import { importOf } from '../parts/run-name.ts';
 import { nextTurn } from '../parts/turns.ts';
 import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sources/sources.ts';
@@ -24,6 +24,7 @@ export type DropState = {
   readonly problems: readonly ImportProblem[];
   readonly unlistedProblemCount: number;
   readonly unknownFiles: readonly string[];
+  readonly unknown: readonly UnknownFile[];
   /** Why the last import or keeping did not come to its end. */
   readonly error: unknown;
   readonly wasCancelled: boolean;
@@ -39,6 +40,7 @@ const NOTHING: DropState = {
   problems: [],
   unlistedProblemCount: 0,
   unknownFiles: [],
+  unknown: [],
   error: undefined,
   wasCancelled: false,
   keptCount: undefined,
@@ -202,5 +204,6 @@ function add(report: DroppedReport): void {
     problems: [...known.problems, ...report.problems],
     unlistedProblemCount: known.unlistedProblemCount + report.unlistedProblemCount,
     unknownFiles: [...known.unknownFiles, ...report.unknownFiles],
+    unknown: [...known.unknown, ...report.unknown],
   });
 }

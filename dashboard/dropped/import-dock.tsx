@@ -98,12 +98,12 @@ function Progress({ state }: { readonly state: DropState }): JSX.Element {
 
 function Problems({ state }: { readonly state: DropState }): JSX.Element | null {
   const shownCount = useSignal(LISTED);
-  const { problems, unlistedProblemCount, unknownFiles } = state;
+  const { problems, unlistedProblemCount, unknown: described, unknownFiles } = state;
   const count = problems.length + unlistedProblemCount;
   if (count === 0 && unknownFiles.length === 0) return null;
   const shown = problems.slice(0, shownCount.value);
-  const unknown = unknownFiles.slice(0, shownCount.value);
-  const isCut = shown.length < problems.length || unknown.length < unknownFiles.length;
+  const unknown = described.slice(0, shownCount.value);
+  const isCut = shown.length < problems.length || unknown.length < described.length;
   return (
     <details class="dock-problems small">
       <summary class="row gap-8">
@@ -131,10 +131,12 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
             <span>and {formatCount(unlistedProblemCount)} more of the same import</span>
           </li>
         )}
-        {unknown.map((file) => (
+        {unknown.map(({ advice, file, seen }) => (
           <li key={`unknown ${file}`}>
             <span class="problem-file quiet">{file}</span>
-            <span>No known format of training logs.</span>
+            <span>
+              No known format: {seen}. {advice}
+            </span>
           </li>
         ))}
       </ul>

@@ -123,7 +123,7 @@ class ImportHost {
 
   async #import(id: number, files: readonly InputFile[], store: Store): Promise<DroppedReport> {
     let toldAtMs = Number.NEGATIVE_INFINITY;
-    const { runs, problems, unlistedProblemCount, unknownFiles } = await importRuns(files, store, {
+    const report = await importRuns(files, store, {
       signal: this.#controller.signal,
       onProgress: (progress) => {
         const nowMs = performance.now();
@@ -133,15 +133,16 @@ class ImportHost {
       },
     });
     return {
-      runs: runs.map(({ runId, format, rowCount, isComplete }) => ({
+      runs: report.runs.map(({ runId, format, rowCount, isComplete }) => ({
         runId,
         format,
         rowCount,
         isComplete,
       })),
-      problems,
-      unlistedProblemCount,
-      unknownFiles,
+      problems: report.problems,
+      unlistedProblemCount: report.unlistedProblemCount,
+      unknownFiles: report.unknownFiles,
+      unknown: report.unknown,
     };
   }
 

@@ -2,7 +2,12 @@
 import type { Store } from 'quark-sdk';
 import type { ServerAccess } from '../sources/server-access.ts';
 import type { PageSeriesQuery } from '../series/series-reader.ts';
-import type { ImportedRunReport, ImportProblem, ImportProgress } from 'quark-sdk/exchange';
+import type {
+  ImportedRunReport,
+  ImportProblem,
+  ImportProgress,
+  UnknownFile,
+} from 'quark-sdk/exchange';
 
 /** One end of the line: a worker, the inside of one, or a port. */
 export interface Line {
@@ -77,4 +82,5 @@ export type DroppedReport = {
   readonly problems: readonly ImportProblem[];
   readonly unlistedProblemCount: number;
   readonly unknownFiles: readonly string[];
+  readonly unknown: readonly UnknownFile[];
 };

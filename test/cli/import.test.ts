@@ -49,7 +49,10 @@ test('a folder becomes runs that the other commands know, once', async () => {
   expect(report.unknownFiles).toEqual(['logs/picture.png']);
   const again = await run('import', 'logs', '--project', 'others');
   expect(again.stdout.match(/known/g)).toHaveLength(2);
-  expect(again.stderr).toBe('Not recognised: logs/picture.png.\n');
+  expect(again.stderr).toMatch(
+    /^Not recognised: logs\/picture\.png: 4 bytes, a PNG picture\. .*\nKnown formats: .*text_log.*\n$/,
+  );
+  expect(report.unknown).toMatchObject([{ file: 'logs/picture.png' }]);
   const runs = JSON.parse(
     (await run('runs', '--project', 'others', '--tag', 'imported', '--json')).stdout,
   );
@@ -71,6 +74,45 @@ test('what cannot be read is said, with an exit code', async () => {
   expect((await run('import', 'logs', '--format', 'docx')).stderr).toMatch(
     /format.*hugging_face_trainer/,
   );
+});
+
+test('a log whose losses are all lost fails, and its message has the pattern that reads them', async () => {
+  const line = (i: number): string => `round ${i} => loss is ${5 - i}\n`;
+  writeFileSync(join(folder, 'odd.log'), [1, 2, 3].map(line).join(''));
+  const lost = await run('import', 'odd.log');
+  expect(lost.code).toBe(1);
+  const [, pattern = ''] =
+    /^odd\.log, line 1: 3 lines .* --pattern '(.*)'$/m.exec(lost.stderr) ?? [];
+  const read = await run('import', 'odd.log', '--pattern', pattern, '--json');
+  expect([read.code, read.stderr]).toEqual([0, '']);
+  const { runs } = JSON.parse(read.stdout);
+  expect((await run('metrics', runs[0].runId, '--csv')).stdout).toContain(',train/loss,3,');
+  // Beside values that were read it is a failure, too: the run has no loss.
+  writeFileSync(
+    join(folder, 'half.log'),
+    [1, 2, 3].map((i) => `step=${i} lr=0.1 gain=2\nround ${i} => loss is ${i}\n`).join(''),
+  );
+  const half = await run('import', 'half.log', '--json');
+  expect(half.code).toBe(1);
+  expect(JSON.parse(half.stdout)).toMatchObject({
+    runs: [{ rowCount: 6 }],
+    unread: [{ file: 'half.log', lineCount: 3, readCount: 0, patterns: [expect.any(String)] }],
+  });
+  const wrong = await run('import', 'odd.log', '--pattern', '(?<loss>.*)(?=x)');
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/lookahead/)]);
+});
+
+test('what is not recognised is described, with what to do', async () => {
+  writeFileSync(join(folder, 'notes.txt'), 'We trained it twice.\n');
+  writeFileSync(join(folder, 'model.h5'), Buffer.from('894844460d0a1a0a', 'hex'));
+  const told = await run('import', 'notes.txt', 'model.h5');
+  expect(told.code).toBe(1);
+  expect(told.stderr).toMatch(
+    /^Not recognised: notes\.txt: 21 bytes, text in which no line .*: "We trained it twice\."\. .*--pattern/,
+  );
+  expect(told.stderr).toMatch(/model\.h5: 8 bytes, an HDF5 file.*Import the log/);
+  const asked = await run('analyze', 'notes.txt');
+  expect(asked.stderr).toMatch(/No run was recognised in notes\.txt: .*We trained it twice/);
 });
 
 test('files of a disk are read in pieces and slices, with paths below what was named', async () => {

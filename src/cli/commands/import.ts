@@ -1,6 +1,11 @@
 /** `quark import PATH...`: runs of other tools into the store. */
 import { resolve } from 'node:path';
-import { importRuns, type ImportedRunReport, type ImportReport } from '../../exchange.ts';
+import {
+  FORMAT_NAMES,
+  importRuns,
+  type ImportedRunReport,
+  type ImportReport,
+} from '../../exchange.ts';
 import { openStorage } from '../../index.ts';
 import { openInputFiles } from '../../node.ts';
 import { UsageError } from '../support/args.ts';
@@ -15,6 +20,7 @@ import {
 import { table } from '../support/text.ts';
 
 const SHOWN_PROBLEMS = 20;
+const SHOWN_UNKNOWN = 3;
 
 export const importCommand: Command = {
   spec: {
@@ -33,11 +39,18 @@ export const importCommand: Command = {
         value: 'FORMAT',
         help: 'Format of all files. Default: found by content.',
       },
+      pattern: {
+        kind: 'list',
+        value: 'PATTERN',
+        help: 'How lines of text logs are read: "round (?<step>\\d+) loss (?<loss>\\S+)". May be given more than once.',
+      },
       tag: { kind: 'list', value: 'TAG', help: 'Label of every run.' },
       json: JSON_OPTION,
     },
     notes: [
       'Files and folders; what cannot be read is reported, the rest is imported. Importing the same files again changes nothing.\n' +
+        'The exit code is 1 where nothing was imported, and where a text log has losses of which not one was read: the message then\n' +
+        'gives the --pattern that reads them.\n' +
         `The runs go into --storage-dir; default: ./${DEFAULT_STORAGE_DIR}.`,
     ],
   },
@@ -57,12 +70,13 @@ export const importCommand: Command = {
       report = await importRuns(files, store, {
         ...(args.text('project') === undefined ? {} : { project: args.text('project') }),
         ...(args.text('format') === undefined ? {} : { format: args.text('format') }),
+        ...(args.list('pattern') === undefined ? {} : { pattern: args.list('pattern') }),
         ...(args.list('tag') === undefined ? {} : { tags: args.list('tag') }),
       });
     } finally {
       await store.close();
     }
-    if (args.flag('json')) await io.stdout.write(jsonText(report));
+    if (args.flag('json')) await io.stdout.write(jsonText(jsonOf(report)));
     else {
       if (report.runs.length > 0) {
         await io.stdout.write(
@@ -90,22 +104,37 @@ export const importCommand: Command = {
       }
       await io.stderr.write(problemText(report));
     }
-    return report.runs.length > 0 ? EXIT.ok : EXIT.failure;
+    // A log whose losses were all lost is not imported, whatever else of it was.
+    const isLost = report.unread.some(({ readCount }) => readCount === 0);
+    return report.runs.length > 0 && !isLost ? EXIT.ok : EXIT.failure;
   },
 };
 
+/** The report, without the lists that came later where they are empty: programs that compare the text see what they saw. */
+function jsonOf({ unknown, unread, ...report }: ImportReport): object {
+  return {
+    ...report,
+    ...(unread.length > 0 ? { unread } : {}),
+    ...(unknown.length > 0 ? { unknown } : {}),
+  };
+}
+
 /** What was not imported, one line each. */
-function problemText({ problems, unlistedProblemCount, unknownFiles, runs }: ImportReport): string {
+function problemText(report: ImportReport): string {
+  const { problems, runs, unknown, unknownFiles, unlistedProblemCount } = report;
   const shown = problems
     .slice(0, SHOWN_PROBLEMS)
     .map(({ file, place, reason }) => `${file}${place === null ? '' : `, ${place}`}: ${reason}\n`);
   const more = problems.length + unlistedProblemCount - shown.length;
   if (more > 0) shown.push(`... and ${more} more problems; --json lists them.\n`);
-  if (unknownFiles.length > 0) {
-    const names = unknownFiles.slice(0, 3).join(', ');
-    const rest = unknownFiles.length > 3 ? ` and ${unknownFiles.length - 3} more` : '';
-    shown.push(`Not recognised: ${names}${rest}.\n`);
-  }
+  for (const { advice, file, seen } of unknown.slice(0, SHOWN_UNKNOWN))
+    shown.push(`Not recognised: ${file}: ${seen}. ${advice}\n`);
+  const unshown = unknownFiles.length - Math.min(SHOWN_UNKNOWN, unknown.length);
+  if (unshown > 0) shown.push(`Not recognised: ${unshown} more files; --json lists them.\n`);
+  if (unknownFiles.length > 0)
+    shown.push(
+      `Known formats: ${FORMAT_NAMES.join(', ')}. --format NAME reads files as one of them.\n`,
+    );
   if (runs.length === 0) shown.push('Nothing was imported.\n');
   return shown.join('');
 }

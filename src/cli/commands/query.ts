@@ -111,15 +111,18 @@ async function withSource<T>(
     throw new UsageError('Give either --file or a store, not both', 'query');
   const store = createMemoryStore();
   const files = await openInputFiles(paths.map((path) => resolve(io.cwd, path)));
-  const { runs, problems, unknownFiles } = await importRuns(files, store, { signal });
+  const { runs, problems, unknown } = await importRuns(files, store, { signal });
   for (const { file, place, reason } of problems.slice(0, SHOWN_PROBLEMS))
     await io.stderr.write(
       `warning: ${onTerminal(`${file}${place === null ? '' : `, ${place}`}: ${reason}`)}\n`,
     );
   if (problems.length > SHOWN_PROBLEMS)
     await io.stderr.write(`warning: ${problems.length - SHOWN_PROBLEMS} more problems\n`);
-  if (runs.length === 0 && unknownFiles.length > 0)
-    await io.stderr.write(`warning: not recognised: ${onTerminal(unknownFiles.join(', '))}\n`);
+  if (runs.length === 0)
+    for (const { advice, file, seen } of unknown.slice(0, SHOWN_PROBLEMS))
+      await io.stderr.write(
+        `warning: ${onTerminal(`${file} is not recognised: ${seen}. ${advice}`)}\n`,
+      );
   return work(store);
 }
 

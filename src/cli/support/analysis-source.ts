@@ -1,7 +1,7 @@
 /** What the commands of analysis work on: a stored run, or the runs in files of other tools, imported into memory. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { importRuns } from '../../exchange.ts';
+import { importRuns, type UnknownFile } from '../../exchange.ts';
 import {
   createMemoryStore,
   isQuarkError,
@@ -87,19 +87,24 @@ export function checkSaves(
   return args.flag('save');
 }
 
+function notRecognised(name: string, unknown: UnknownFile | undefined): string {
+  if (unknown === undefined) return `No run was recognised in ${name}.`;
+  return `No run was recognised in ${name}: ${unknown.file} has ${unknown.seen}. ${unknown.advice}`;
+}
+
 async function importedRuns(
   { io }: Pick<CommandContext, 'io'>,
   name: string,
 ): Promise<readonly NamedRun[]> {
   const store = createMemoryStore();
   const files = await openInputFiles([resolve(io.cwd, name)]);
-  const { problems, runs, unlistedProblemCount } = await importRuns(files, store);
+  const { problems, runs, unknown, unlistedProblemCount } = await importRuns(files, store);
   const [problem] = problems;
   if (runs.length === 0)
     throw new QuarkError(
       'invalid_input',
       problem === undefined
-        ? `No run was recognised in ${name}.`
+        ? notRecognised(name, unknown[0])
         : `No run could be read from ${name}: ${problem.reason}`,
       { details: { field: 'PATH', value: name, rule: 'a file or folder with a run' } },
     );

@@ -16,6 +16,8 @@ import type {
   InputHead,
   RestoredRun,
   RunSink,
+  UnknownFile,
+  UnreadLosses,
 } from './sink/importer.ts';
 import { watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
@@ -27,6 +29,9 @@ import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { KnownRun, RunWriter } from './sink/run-writer.ts';
+import { unreadText } from './text/unread-losses.ts';
+import { linearPatterns } from './text/user-patterns.ts';
+import { describeUnknown } from './unrecognised.ts';
 
 /** Options of {@link importRuns}. */
 export type ImportOptions = ImportFormatOptions & {
@@ -73,8 +78,12 @@ export type ImportReport = {
   readonly problems: readonly ImportProblem[];
   /** Problems beyond the limit of those that are listed. */
   readonly unlistedProblemCount: number;
+  /** Text logs with losses that were not read, and the patterns that would read them. Each is among the problems, too. */
+  readonly unread: readonly UnreadLosses[];
   /** Files of no known format. */
   readonly unknownFiles: readonly string[];
+  /** The first of them, as many as problems are listed: what was seen in each, and what to do. */
+  readonly unknown: readonly UnknownFile[];
 };
 
 const HEAD_BYTES = 65_536;
@@ -90,6 +99,7 @@ const OPTION_NAMES = [
   'signal',
   'columns',
   'patterns',
+  'pattern',
 ];
 
 /**
@@ -119,8 +129,17 @@ export async function importRuns(
     signal: options.signal,
     problem: (file, reason) => problem(problemOfFile(file, reason)),
   });
+  const unread: UnreadLosses[] = [];
+  const lost = (lines: UnreadLosses): void => {
+    if (unread.length < settings.limits.maxProblems) unread.push(lines);
+    problem({
+      file: lines.file,
+      place: `line ${lines.firstLineNumber}`,
+      reason: unreadText(lines),
+    });
+  };
   const progress = new ImportProgressMeter(files, options.onProgress);
-  const { byImporter, unknownFiles } = await sort(files, settings, problem);
+  const { byImporter, unknown, unknownFiles } = await sort(files, settings, problem);
   const runs: ImportedRunReport[] = [];
   for (const [importer, found] of byImporter) {
     const groups = importer.group?.(found) ?? found.map((file) => [file]);
@@ -138,6 +157,7 @@ export async function importRuns(
         store,
         settings,
         problem,
+        lost,
         progress,
         runsBefore: runs.length,
       });
@@ -162,7 +182,7 @@ export async function importRuns(
       progress.finished(group, runs);
     }
   }
-  return { runs, problems, unlistedProblemCount, unknownFiles };
+  return { runs, problems, unlistedProblemCount, unread, unknownFiles, unknown };
 }
 
 type Settings = {
@@ -187,6 +207,7 @@ type GroupImportParts = {
   readonly store: Store;
   readonly settings: Settings;
   readonly problem: (problem: ImportProblem) => void;
+  readonly lost: (lines: UnreadLosses) => void;
   readonly progress: ImportProgressMeter;
   readonly runsBefore: number;
 };
@@ -210,6 +231,7 @@ class GroupImport {
       options: {
         ...(options.columns === undefined ? {} : { columns: options.columns }),
         ...(options.patterns === undefined ? {} : { patterns: options.patterns }),
+        ...(options.pattern === undefined ? {} : { pattern: options.pattern }),
       },
       run: async (run) => (await this.#open(run)).sink,
       target: { store: this.#parts.store, project: options.project, tags: options.tags ?? [] },
@@ -220,6 +242,7 @@ class GroupImport {
       },
       tables: async (run) => (await this.#open(run)).writer,
       problem: this.#parts.problem,
+      unread: this.#parts.lost,
       files,
     };
   }
@@ -303,14 +326,16 @@ class GroupImport {
 /** Which importer reads which files. */
 async function sort(
   files: readonly InputFile[],
-  { importers, options }: Settings,
+  { importers, limits, options }: Settings,
   problem: (problem: ImportProblem) => void,
 ): Promise<{
   readonly byImporter: ReadonlyMap<Importer, InputFile[]>;
   readonly unknownFiles: string[];
+  readonly unknown: UnknownFile[];
 }> {
   const byImporter = new Map<Importer, InputFile[]>();
   const unknownFiles: string[] = [];
+  const unknown: UnknownFile[] = [];
   const paths = new Set(files.map(({ path }) => path));
   const hasFile = (path: string): boolean => paths.has(path);
   const asked =
@@ -331,8 +356,10 @@ async function sort(
           isWhole: bytes.length >= file.sizeBytes,
           pointer,
         });
-        if (reason === undefined) unknownFiles.push(file.path);
-        else problem(problemOfFile(file.path, reason));
+        if (reason === undefined) {
+          unknownFiles.push(file.path);
+          if (unknown.length < limits.maxProblems) unknown.push(describeUnknown(head));
+        } else problem(problemOfFile(file.path, reason));
         continue;
       }
       const found = byImporter.get(importer);
@@ -343,7 +370,7 @@ async function sort(
       problem(problemOfFile(file.path, messageOf(error)));
     }
   }
-  return { byImporter, unknownFiles };
+  return { byImporter, unknownFiles, unknown };
 }
 
 function best(importers: readonly Importer[], head: InputHead): Importer | undefined {
@@ -367,11 +394,12 @@ function tooManyRuns(maxRuns: number): QuarkError {
 }
 
 /** The options that change what is read, as text; empty for none. */
-function readingOf({ columns, patterns, keyRules }: ImportOptions): string {
-  if (columns === undefined && patterns === undefined && keyRules === undefined) return '';
+function readingOf({ columns, keyRules, pattern, patterns }: ImportOptions): string {
+  const given = [columns, patterns, keyRules, pattern];
+  if (given.every((option) => option === undefined)) return '';
   const plain = (_: string, value: unknown): unknown =>
     value instanceof RegExp ? String(value) : value;
-  return `\n${JSON.stringify([columns ?? null, patterns ?? null, keyRules ?? null], plain)}`;
+  return `\n${JSON.stringify([columns ?? null, patterns ?? null, keyRules ?? null, ...(pattern === undefined ? [] : [pattern])], plain)}`;
 }
 
 function idOf(text: string): string {
@@ -399,6 +427,7 @@ function checkOptions(files: readonly InputFile[], options: ImportOptions): Sett
     );
   if (options.project !== undefined) checkLabel('project', options.project);
   for (const [i, tag] of (options.tags ?? []).entries()) checkLabel(`tags[${i}]`, tag);
+  linearPatterns(options.pattern);
   const importers = [...(options.importers ?? []), ...IMPORTERS];
   if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
     const known = importers.map(({ format }) => `"${format}"`).join(', ');

@@ -38,3 +38,6 @@ export const IMPORTERS: readonly Importer[] = [
   wandb,
   jsonCurves,
 ];
+
+/** Names of the known formats, as `format` of the options takes them. */
+export const FORMAT_NAMES: readonly string[] = IMPORTERS.map(({ format }) => format);

@@ -1,10 +1,13 @@
 /**
- * Logs that were written for people: lines of Megatron-LM, llm.c, nanoGPT, Keras and others, and pairs like `loss=0.5` beside a step or an
- * epoch. Patterns of the user come first. One file may hold several runs.
+ * Logs that were written for people: lines of timm, fairseq, nnU-Net, Megatron-LM, nanoGPT, Keras and others, and pairs like `loss=0.5`
+ * beside a step or an epoch. Patterns of the user come first. One file may hold several runs. Losses that were not read are told.
  */
 import type { InputFile } from '../../../codecs/input.ts';
-import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
-import { LogReader } from '../messages/log-patterns.ts';
+import type { ImportContext, ImportedRun, Importer, RunSink } from '../sink/importer.ts';
+import { isBar, lastState, LogReader, type LogRow } from '../messages/log-patterns.ts';
+import { lossesIn } from '../text/loss-words.ts';
+import { UnreadLossCounter } from '../text/unread-losses.ts';
+import { linearPatterns } from '../text/user-patterns.ts';
 import { readLines } from '../../../codecs/lines.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
 import { runNameOf } from '../sink/run-names.ts';
@@ -13,6 +16,8 @@ import { pushRow } from './json-lines.ts';
 
 const SNIFFED_LINES = 2000;
 const SNIFFED_LINE_CHARS = 10_000;
+/** Lines with losses that make a file a log that says nothing by its name. */
+const LOST_LINES = 3;
 /** What Megatron-LM prints of its arguments before a run. */
 const ARGUMENT = /^\s{0,4}([A-Za-z_][\w.-]{0,80}) \.{2,} (.{0,2000})$/;
 const MAX_ARGUMENTS = 10_000;
@@ -24,65 +29,128 @@ const NO_LOG_NAME =
 /** Text logs. */
 export const textLog: Importer = {
   format: 'text_log',
-  title: 'Text log (Megatron-LM, llm.c, nanoGPT, Keras, PyTorch, key=value)',
+  title:
+    'Text log (timm, Swin, DeiT, fairseq, nnU-Net, Megatron-LM, nanoGPT, Keras, PyTorch, key=value)',
   detect({ text, bytes, file, options }) {
     if (bytes.includes(0) || NO_LOG_NAME.test(file.path)) return 0;
-    const reader = new LogReader(options.patterns);
+    const reader = new LogReader(options.patterns, linearPatterns(options.pattern));
+    const isNamed = LOG_NAME.test(file.path);
     let pairLines = 0;
+    let lostLines = 0;
     for (const line of text.split('\n', SNIFFED_LINES)) {
-      const row = reader.read(line.slice(-SNIFFED_LINE_CHARS));
-      if (row === undefined) continue;
+      const cut = line.slice(-SNIFFED_LINE_CHARS);
+      const row = reader.read(cut);
+      if (row === undefined) {
+        if (lossesIn(lastState(cut)).length > 0) lostLines++;
+        continue;
+      }
       if (row.pattern !== 'pairs') return 0.75;
       pairLines++;
     }
-    if (pairLines > 0) return LOG_NAME.test(file.path) || pairLines > 1 ? 0.4 : 0.1;
+    if (pairLines > 0) return isNamed || pairLines > 1 ? 0.4 : 0.1;
+    // Losses that are not understood are read to say so.
+    if (lostLines >= (isNamed ? 1 : LOST_LINES)) return 0.07;
     // Programs print much before their first step.
-    return LOG_NAME.test(file.path) && bytes.length < file.sizeBytes ? 0.06 : 0;
+    return isNamed && bytes.length < file.sizeBytes ? 0.06 : 0;
   },
   async read(files, context) {
-    for (const file of files) await readLog(file, context);
+    for (const file of files) await new LogImport(file, context).read();
   },
 };
 
-async function readLog(file: InputFile, context: ImportContext): Promise<void> {
-  const { limits } = context;
-  const reader = new LogReader(context.options.patterns);
-  const splitter = new RunSplitter(context, file, {
-    identity: file.path,
-    name: runNameOf(file.path),
-  });
-  // Arguments come before the run they belong to.
-  let settings = new Map<string, unknown>();
-  const lines = readLines(file.stream(), { maxLineBytes: limits.maxLogLineBytes });
-  for await (const { text, number, isCut } of lines) {
-    const place = `line ${number}`;
-    if (isCut) {
-      const reason = `The line is longer than ${limits.maxLogLineBytes} bytes (limits.maxLogLineBytes).`;
-      context.problem({ file: file.path, place, reason });
+/** One log on its way into runs. */
+class LogImport {
+  readonly #file: InputFile;
+  readonly #context: ImportContext;
+  readonly #reader: LogReader;
+  readonly #splitter: RunSplitter;
+  readonly #lost = new UnreadLossCounter();
+  /** Arguments come before the run they belong to. */
+  #settings = new Map<string, unknown>();
+  /** The last state of a bar, until it is certain that it was the last. */
+  #bar: LogRow | undefined;
+  #line = 0;
+
+  constructor(file: InputFile, context: ImportContext, described?: ImportedRun) {
+    this.#file = file;
+    this.#context = context;
+    const { pattern, patterns } = context.options;
+    this.#reader = new LogReader(patterns, linearPatterns(pattern));
+    this.#splitter = new RunSplitter(
+      context,
+      file,
+      described ?? { identity: file.path, name: runNameOf(file.path) },
+    );
+  }
+
+  async read(): Promise<void> {
+    const { maxLogLineBytes } = this.#context.limits;
+    const lines = readLines(this.#file.stream(), { maxLineBytes: maxLogLineBytes });
+    for await (const { text, number, isCut } of lines) {
+      this.#line = number;
+      if (isCut)
+        this.#problem(`The line is longer than ${maxLogLineBytes} bytes (limits.maxLogLineBytes).`);
+      const argument = ARGUMENT.exec(text);
+      if (argument !== null && this.#settings.size < MAX_ARGUMENTS) {
+        this.#settings.set(argument[1] ?? '', pythonValue(argument[2] ?? ''));
+        continue;
+      }
+      const row = this.#reader.read(text);
+      if (row !== undefined || !isBar(text)) {
+        const names = row?.values.map(([name]) => name) ?? [];
+        this.#lost.take(lastState(text.slice(-SNIFFED_LINE_CHARS)), number, names);
+      }
+      if (row !== undefined) await this.#take(row);
     }
-    const argument = ARGUMENT.exec(text);
-    if (argument !== null && settings.size < MAX_ARGUMENTS) {
-      settings.set(argument[1] ?? '', pythonValue(argument[2] ?? ''));
-      continue;
+    await this.#endBar();
+    this.#finish();
+  }
+
+  /** Rows of a bar wait: the state after it says the same again, with more of the epoch in it. */
+  async #take(row: LogRow): Promise<void> {
+    const before = this.#bar;
+    if (before !== undefined && before.bar === row.bar) {
+      const values = new Map([...before.values, ...row.values]);
+      this.#bar = { ...row, values: [...values] };
+      return;
     }
-    const row = reader.read(text);
-    if (row === undefined) continue;
+    await this.#endBar();
+    if (row.bar === undefined) await this.#add(row);
+    else this.#bar = row;
+  }
+
+  async #endBar(): Promise<void> {
+    const row = this.#bar;
+    this.#bar = undefined;
+    if (row !== undefined) await this.#add(row);
+  }
+
+  async #add(row: LogRow): Promise<void> {
     const names = row.values.map(([name]) => name);
-    const found = splitter.find(row, names, place);
-    const sink: RunSink = found ?? (await splitter.begin());
-    if (settings.size > 0) {
-      sink.config(Object.fromEntries(settings));
-      settings = new Map();
+    const found = this.#splitter.find(row, names, `line ${this.#line}`);
+    const sink: RunSink = found ?? (await this.#splitter.begin());
+    if (this.#settings.size > 0) {
+      sink.config(Object.fromEntries(this.#settings));
+      this.#settings = new Map();
     }
-    pushRow(sink, row, splitter.stepOf(row));
+    pushRow(sink, row, this.#splitter.stepOf(row));
     if (sink.isFull) await sink.flush();
   }
-  if (splitter.runCount === 0) {
-    context.problem({
-      file: file.path,
-      place: null,
-      reason: 'No line in it is understood. Patterns for it can be given (options.patterns).',
-    });
+
+  #finish(): void {
+    const lost = this.#lost.found(this.#file.path);
+    if (lost !== undefined) this.#context.unread(lost);
+    else if (this.#splitter.runCount === 0) {
+      this.#line = 0;
+      this.#problem(
+        'No line in it is understood. A pattern with named groups reads them (--pattern, options.pattern).',
+      );
+    }
+  }
+
+  #problem(reason: string): void {
+    const line = this.#line === 0 ? null : `line ${this.#line}`;
+    this.#context.problem({ file: this.#file.path, place: line, reason });
   }
 }
 

@@ -1,25 +1,16 @@
 /** How lines of text logs are understood: the known patterns, and those that users add. */
+import type { LinearPattern } from '../../../codecs/pattern/linear-pattern.ts';
 import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 import type { TextLogPattern } from '../sink/importer.ts';
-
-/** A number with bounds on its digits, so that no line takes long. */
-const NUMBER = String.raw`[-+]?(?:(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,5})?|[nN]a[nN]|NAN|[iI]nf(?:inity)?|INF)`;
-/** What may stand directly after a number: a unit, but neither more digits nor another part of a date or a path. */
-const END = String.raw`(?:%|ms|s|x)?(?![\w:/-]|\.\d)`;
-
-function pattern(source: TemplateStringsArray, ...parts: readonly string[]): RegExp {
-  return new RegExp(String.raw({ raw: source.raw }, ...parts));
-}
-
-function pairs(source: TemplateStringsArray, ...parts: readonly string[]): RegExp {
-  return new RegExp(String.raw({ raw: source.raw }, ...parts), 'g');
-}
+import { END, NUMBER, pairs, pattern, type ProgramPattern } from '../text/pattern-parts.ts';
+import { PROGRAM_PATTERNS } from '../text/program-patterns.ts';
 
 /**
  * The known patterns, in the order in which they are tried; the first that finds a number in a line takes it. Patterns of the user come
  * before these.
  */
-export const TEXT_LOG_PATTERNS: readonly TextLogPattern[] = Object.freeze([
+export const TEXT_LOG_PATTERNS: readonly ProgramPattern[] = Object.freeze([
+  ...PROGRAM_PATTERNS,
   {
     name: 'megatron',
     pattern: pattern`(?:^|[\s:\]])iteration\s{1,20}(?<step>\d{1,16})\s{0,20}/\s{0,20}\d{1,16} ?\|`,
@@ -61,6 +52,7 @@ export const TEXT_LOG_PATTERNS: readonly TextLogPattern[] = Object.freeze([
     name: 'keras',
     pattern: pattern`^\s{0,10}(\d{1,16})/\1 .{0,200}?(?:\d(?:us|ms|s|m|h)(?:/(?:step|epoch|sample))?|\]) (?=- )`,
     pairs: pairs`- (?<key>[A-Za-z_][\w ./-]{0,60}): (?<value>${NUMBER})(?=\s|$)`,
+    bar: 'keras',
   },
   {
     name: 'keras_short',
@@ -113,8 +105,13 @@ const PAIRS = new RegExp(
 );
 const PHASE =
   /^[^A-Za-z]{0,60}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?![\w/])/i;
-/** A progress bar on its way: what it shows are means of a part of the epoch. */
-const RUNNING = /^\s{0,10}\d{1,16}\/\d{1,16}\s.{0,200}?ETA:/;
+/** A bar of Keras: batches done, of how many, and how long it took. */
+const KERAS_BAR =
+  /^\s{0,10}(\d{1,16})\/(\d{1,16})\s.{0,200}?(?:ETA:|\d(?:us|ms|s|m|h)\/(?:step|epoch|sample))/;
+/** A bar of tqdm: what it is about, how far it is, and the pairs behind its clock. */
+const TQDM = /^(.{0,200}?)\d{1,3}%\|[^|]{0,400}\|\s{0,8}([\d.]{1,16})[kMG]?\/[\d.]{1,16}[kMG]? \[/;
+/** The head line of an epoch, with the time in front where loggers write one. */
+const EPOCH_HEAD = /^(?:[[(]?\d{4}-\d\d-\d\d[^A-Za-z]{0,40})?\W{0,8}epoch\b/i;
 const METRIC_WORD =
   /loss|acc|(?:^|[_ ])lr$|learning.?rate|norm|perplexity|ppl|f1|precision|recall|auc|map|iou|dice|psnr|ssim|bleu|rouge|reward|return|error|score|mse|mae|rmse|kl|entropy/i;
 const COUNTERS: Readonly<Record<string, 'step' | 'epoch'>> = {
@@ -125,6 +122,9 @@ const COUNTERS: Readonly<Record<string, 'step' | 'epoch'>> = {
   iters: 'step',
   iteration: 'step',
   update: 'step',
+  num_updates: 'step',
+  train_num_updates: 'step',
+  valid_num_updates: 'step',
   epoch: 'epoch',
 };
 const TIME = /^[^\w]{0,2}(\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)/;
@@ -139,93 +139,111 @@ export type LogRow = {
   readonly epochSteps: number;
   readonly timeMs: number;
   readonly values: readonly (readonly [name: string, value: number])[];
+  /** The bar that the line is a state of: of rows of one bar, one after another, the last counts. */
+  readonly bar?: string | undefined;
 };
+
+type Groups = Readonly<Record<string, string | undefined>>;
+/** What a pattern found in a line. */
+type Found = Pick<LogRow, 'step' | 'epoch' | 'epochSteps'> & {
+  readonly values: readonly (readonly [name: string, value: number])[];
+  readonly time: string | undefined;
+  readonly phase: string | undefined;
+};
+
+/** Of the lines that patterns of text are matched against, at most this much. */
+const MAX_MATCHED_CHARS = 2000;
+const MAX_MATCHES = 100;
 
 /** Reads lines one after another: some tell of the epoch that those after them belong to. */
 export class LogReader {
-  readonly #patterns: readonly TextLogPattern[];
+  readonly #linear: readonly LinearPattern[];
+  readonly #patterns: readonly ProgramPattern[];
   #step = Number.NaN;
   #epoch = Number.NaN;
   /** The pattern of the program, once one has been seen: other lines with numbers are not of the training then. */
   #hasProgram = false;
+  /** Counts the head lines of epochs and the bars that began again: a bar of another lap is another bar. */
+  #lap = 0;
+  #barAt = 0;
 
-  constructor(patterns: readonly TextLogPattern[] = []) {
+  /** @param linear patterns of the user that were given as text; they come first */
+  constructor(patterns: readonly TextLogPattern[] = [], linear: readonly LinearPattern[] = []) {
+    this.#linear = linear;
     this.#patterns = [...patterns, ...TEXT_LOG_PATTERNS];
   }
 
   /** What a line says; undefined when it says nothing of the training. */
   read(line: string): LogRow | undefined {
     const text = lastState(line);
-    if (text === '' || RUNNING.test(text)) return undefined;
+    if (text === '' || isRunning(text)) return undefined;
+    for (const one of this.#linear) {
+      const row = this.#row({ name: one.source }, linearGroups(one, text), text);
+      if (row !== undefined) return row;
+    }
     for (const known of this.#patterns) {
-      const row = this.#match(known, text);
+      const row = this.#row(known, groupsIn(known, text), text);
       if (row === undefined) continue;
-      this.#hasProgram = true;
+      if (known.isCommon !== true) this.#hasProgram = true;
       return row;
     }
     return this.#general(text);
   }
 
-  #match(
-    { name, pattern: head, pairs: tail, namespace }: TextLogPattern,
+  #row(
+    known: Omit<ProgramPattern, 'pattern'>,
+    groups: readonly Groups[] | undefined,
     text: string,
   ): LogRow | undefined {
-    const position: Record<'step' | 'epoch', number> = { step: Number.NaN, epoch: Number.NaN };
-    const values: [string, number][] = [];
-    let time: string | undefined;
-    let epochSteps = Number.NaN;
-    let phase = namespace;
-    let from = 0;
-    const take = (groups: Readonly<Record<string, string | undefined>>): void => {
-      const { key, value } = groups;
-      if (key !== undefined && value !== undefined) add(key, value);
-      for (const [group, found] of Object.entries(groups)) {
-        if (found === undefined || group === 'key' || group === 'value') continue;
-        if (group === 'time') time = found;
-        else if (group === 'epoch_steps') epochSteps = numberOf(found);
-        else if (group === 'phase') phase = phaseOf(found);
-        else add(group, found);
-      }
-    };
-    const add = (key: string, found: string): void => {
-      const number = numberFromText(found);
-      if (typeof number !== 'number') return;
-      const counter = COUNTERS[key.trim().toLowerCase()];
-      if (counter !== undefined) position[counter] = number;
-      else values.push([key.trim(), number]);
-    };
-    if (head.global) for (const match of text.matchAll(head)) take(match.groups ?? {});
-    else {
-      head.lastIndex = 0;
-      const match = head.exec(text);
-      if (match === null) return undefined;
-      take(match.groups ?? {});
-      from = match.index + match[0].length;
-    }
-    if (tail !== undefined)
-      for (const match of text.slice(from).matchAll(globalOf(tail))) take(match.groups ?? {});
+    if (groups === undefined) return undefined;
+    const { epoch, epochSteps, phase, step, time, values } = valuesOf(known, groups);
     if (values.length === 0) return undefined;
-    const isSilent = position.step !== position.step && position.epoch !== position.epoch;
-    this.#keep(position);
+    const isSilent = step !== step && epoch !== epoch;
+    const isAtEnd = known.isEndOfEpoch === true && epoch === this.#epoch;
+    const before = this.#step;
+    this.#keep({ step, epoch });
+    if (isAtEnd) this.#step = before;
     return {
-      pattern: name,
-      step: isSilent ? this.#step : position.step,
-      epoch: position.epoch === position.epoch ? position.epoch : this.#epoch,
+      pattern: known.name,
+      step: isSilent || isAtEnd ? before : step,
+      epoch: epoch === epoch ? epoch : this.#epoch,
       epochSteps,
       timeMs: instantFromText(time ?? TIME.exec(text)?.[1]),
       values:
         phase === undefined ? values : values.map(([key, value]) => [`${phase}/${key}`, value]),
+      bar: known.bar === undefined ? undefined : this.#barOf(known.bar, text),
     };
+  }
+
+  /** A bar of Keras is told by its epoch and its length; without an epoch nobody knows where one ends. */
+  #barOf(name: string, text: string): string | undefined {
+    const length = KERAS_BAR.exec(text)?.[2] ?? '';
+    return name === 'keras' && this.#epoch !== this.#epoch
+      ? undefined
+      : `${name} ${this.#lap} ${length}`;
+  }
+
+  /** A bar of tqdm, which begins again for every epoch. */
+  #tqdm(text: string): string | undefined {
+    const [, about, done] = TQDM.exec(text) ?? [];
+    if (about === undefined) return undefined;
+    const at = Number(done);
+    if (at < this.#barAt) this.#lap++;
+    this.#barAt = at;
+    return `tqdm ${this.#lap} ${about}`;
   }
 
   /** Lines of no known program: pairs beside a step or an epoch, or below a line that names one. */
   #general(text: string): LogRow | undefined {
+    const bar = this.#tqdm(text);
     const { step, epoch, epochSteps, loader } = countersIn(text, this.#epoch);
     const hasCounter = epoch === epoch || step === step;
+    const isHead = EPOCH_HEAD.test(text) && epoch === epoch;
+    if (isHead && bar === undefined) this.#lap++;
     if (hasCounter && !this.#hasProgram) this.#keep({ step, epoch });
     // A program has lines of its own for what it measures, and a head line for each epoch at most.
     if (this.#hasProgram) {
-      if (/^\W{0,8}epoch\b/i.test(text) && epoch === epoch) this.#epoch = epoch;
+      if (isHead && epoch !== this.#epoch) this.#keep({ step: Number.NaN, epoch });
       return undefined;
     }
     if (!hasCounter && this.#step !== this.#step && this.#epoch !== this.#epoch) return undefined;
@@ -247,6 +265,7 @@ export class LogReader {
       epochSteps,
       timeMs: instantFromText(TIME.exec(text)?.[1]),
       values,
+      bar,
     };
   }
 
@@ -256,6 +275,87 @@ export class LogReader {
       this.#step = step;
     } else if (step === step) this.#step = step;
   }
+}
+
+/** What the groups of a pattern say. */
+function valuesOf(
+  { items, namespace, bar, prefix = '' }: Omit<ProgramPattern, 'pattern'>,
+  groups: readonly Groups[],
+): Found {
+  const position: Record<'step' | 'epoch', number> = { step: Number.NaN, epoch: Number.NaN };
+  const values: [string, number][] = [];
+  let time: string | undefined;
+  let epochSteps = Number.NaN;
+  let phase = namespace;
+  const add = (key: string, found: string): void => {
+    const number = numberFromText(found);
+    if (typeof number !== 'number') return;
+    const name = key.trim();
+    const counter = COUNTERS[name.toLowerCase()];
+    if (counter !== undefined) position[counter] = number;
+    else values.push([prefix + (bar === undefined ? name : nameOfTop(name)), number]);
+  };
+  for (const { key, value, ...others } of groups) {
+    if (value !== undefined && items !== undefined) add(`${items}/${values.length}`, value);
+    else if (key !== undefined && value !== undefined) add(key, value);
+    for (const [group, found] of Object.entries(others)) {
+      if (found === undefined) continue;
+      if (group === 'time') time = found;
+      else if (group === 'epoch_steps') epochSteps = numberOf(found);
+      else if (group === 'phase') phase = phaseOf(found);
+      else add(group, found);
+    }
+  }
+  return { ...position, epochSteps, values, time, phase };
+}
+
+/** The groups of a pattern and of its pairs; undefined where the line is none of its lines. */
+function groupsIn(
+  { pattern: head, pairs: tail }: ProgramPattern,
+  text: string,
+): Groups[] | undefined {
+  if (head.global) {
+    const all = [...text.matchAll(head)];
+    if (tail === undefined) return all.map(({ groups }) => groups ?? {});
+    return [...all, ...text.matchAll(globalOf(tail))].map(({ groups }) => groups ?? {});
+  }
+  head.lastIndex = 0;
+  const match = head.exec(text);
+  if (match === null) return undefined;
+  const from = match.index + match[0].length;
+  const found = tail === undefined ? [] : [...text.slice(from).matchAll(globalOf(tail))];
+  return [match, ...found].map(({ groups }) => groups ?? {});
+}
+
+/** The same of a pattern that was given as text: with groups `key` and `value` it is found again and again. */
+function linearGroups(one: LinearPattern, text: string): Groups[] | undefined {
+  const cut = text.slice(0, MAX_MATCHED_CHARS);
+  if (one.names.includes('key') && one.names.includes('value')) {
+    const found: Groups[] = [];
+    for (const { groups } of one.matchAll(cut)) if (found.push(groups) >= MAX_MATCHES) break;
+    return found.length === 0 ? undefined : found;
+  }
+  const match = one.exec(cut);
+  return match === undefined ? undefined : [match.groups];
+}
+
+/** Whether a line is a state of a progress bar. */
+export function isBar(line: string): boolean {
+  const text = lastState(line);
+  return KERAS_BAR.test(text) || TQDM.test(text);
+}
+
+/** A state of a bar of Keras before its last: what it shows are means of a part of the epoch. */
+function isRunning(text: string): boolean {
+  const [, done, all] = KERAS_BAR.exec(text) ?? [];
+  return (
+    done !== all || (done !== undefined && /^\s{0,10}\d{1,16}\/\d{1,16}\s.{0,200}?ETA:/.test(text))
+  );
+}
+
+/** `Acc@1`, `acc1` and `Prec@1` are one metric. */
+function nameOfTop(name: string): string {
+  return name.replace(/^(?:acc|prec)@?([15])$/i, 'acc$1');
 }
 
 /** The counters of a line of no known program. The loader is what OpenMMLab writes behind the word epoch: train, val. */
@@ -279,7 +379,7 @@ function countersIn(
 }
 
 /** A line as a terminal shows it at its end: without colours, and with what was written over left out. */
-function lastState(line: string): string {
+export function lastState(line: string): string {
   // oxlint-disable-next-line no-control-regex -- terminals are controlled by them
   const plain = line.includes('\u001b') ? line.replace(/\u001b\[[0-9;]{0,20}[A-Za-z]/g, '') : line;
   const cut = Math.max(plain.trimEnd().lastIndexOf('\r'), plain.trimEnd().lastIndexOf('\b'));

@@ -31,6 +31,31 @@ export type ImportProblem = {
   readonly reason: string;
 };
 
+/** Lines of a text log with a number beside the name of a loss that were not read. */
+export type UnreadLosses = {
+  /** Path of the file. */
+  readonly file: string;
+  readonly lineCount: number;
+  /** The first of them, up to 300 characters. */
+  readonly firstLine: string;
+  /** Its number, from 1. */
+  readonly firstLineNumber: number;
+  /** Values of losses that were read from the file. */
+  readonly readCount: number;
+  /** Patterns that read these lines, for `pattern` of the options and `--pattern`; empty where none could be made. */
+  readonly patterns: readonly string[];
+};
+
+/** A file of no known format. */
+export type UnknownFile = {
+  /** Path of the file. */
+  readonly file: string;
+  /** Its size, and what is in it: `12 bytes, a PNG picture`. */
+  readonly seen: string;
+  /** What can be done. */
+  readonly advice: string;
+};
+
 /** How an importer describes a run before its first row. */
 export type ImportedRun = {
   /** What tells this run from the others of the same files: its id in the other tool, a path. */
@@ -155,6 +180,12 @@ export interface ImportContext {
   restored(run: RestoredRun): void;
   /** Reports what cannot be read. */
   problem(problem: ImportProblem): void;
+  /**
+   * Tells of losses of a text log that were not read.
+   *
+   * @internal
+   */
+  unread(lines: UnreadLosses): void;
   /** All files of the import, for formats that are several. */
   readonly files: readonly InputFile[];
 }
@@ -171,6 +202,12 @@ export type ImportFormatOptions = {
   };
   /** Text logs: patterns beside the known ones. See `TextLogPattern`. */
   readonly patterns?: readonly TextLogPattern[];
+  /**
+   * Text logs: patterns as text, such as `loss is (?<loss>\\S+)`, asked before all others. Groups mean what they mean in
+   * `TextLogPattern`. They are matched in time linear in the line, of which the first 2,000 characters count; there is no lookahead,
+   * lookbehind or back reference. `(?i)` in front ignores case.
+   */
+  readonly pattern?: string | readonly string[] | undefined;
 };
 
 /**

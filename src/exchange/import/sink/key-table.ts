@@ -45,6 +45,22 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   { name: /^val\/lm loss(?: value)?$/, key: 'val/loss' },
   { name: /^val\/lm loss PPL$/, key: 'val/perplexity' },
   { name: /^test\/lm loss(?: value)?$/, key: 'test/loss' },
+  // timm, Swin, DeiT, the PyTorch examples
+  {
+    name: /^(?:train[/_. -])?(?:acc|prec|top)[@-]?1$/,
+    key: 'train/accuracy',
+    formats: ['text_log', 'json_lines', 'csv'],
+  },
+  {
+    name: /^(?:val|valid|eval)[/_. -](?:acc|prec|top)[@-]?1$/,
+    key: 'val/accuracy',
+    formats: ['text_log', 'json_lines', 'csv'],
+  },
+  {
+    name: /^test[/_. -](?:acc|prec|top)[@-]?1$/,
+    key: 'test/accuracy',
+    formats: ['text_log', 'json_lines', 'csv'],
+  },
   { name: 'trl', key: 'train/loss', formats: ['text_log'] },
   { name: 'tel', key: 'val/loss', formats: ['text_log'] },
   { name: 'norm', key: 'train/grad_norm', formats: ['text_log'] },
@@ -62,6 +78,8 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   { name: /^test[/_. -]acc(?:uracy)?$/, key: 'test/accuracy' },
   { name: /^(?:val|valid|validation|dev|eval)[/_.](.+)$/, key: 'val/$1' },
   { name: /^(?:train|training)[/_.](.+)$/, key: 'train/$1' },
+  { name: /^(?:val|valid|validation|dev|eval) (.+)$/, key: 'val/$1', formats: ['text_log'] },
+  { name: /^test (.+)$/, key: 'test/$1', formats: ['text_log'] },
 ]);
 
 /** The key that stands for a name, or undefined when the name leaves nothing to make one of. */

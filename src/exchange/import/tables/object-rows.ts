@@ -32,6 +32,8 @@ export const ROW_NAMES: RowNames = Object.freeze({
     'iter',
     '_step',
     'num_updates',
+    'train_num_updates',
+    'valid_num_updates',
     'current_steps',
     'total_timesteps',
   ],
