@@ -12,12 +12,9 @@ import type {
   ImportedRun,
   Importer,
   ImportFormatOptions,
-  ImportProblem,
   InputHead,
   RestoredRun,
   RunSink,
-  UnknownFile,
-  UnreadLosses,
 } from './sink/importer.ts';
 import { watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
@@ -28,10 +25,9 @@ import { pointedBytes, reasonEmpty } from './nothing-inside.ts';
 import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
+import { ImportNotes, type ImportNoteLists } from './import-notes.ts';
 import { KnownRun, RunWriter } from './sink/run-writer.ts';
-import { unreadText } from './text/unread-losses.ts';
 import { linearPatterns } from './text/user-patterns.ts';
-import { describeUnknown } from './unrecognised.ts';
 
 /** Options of {@link importRuns}. */
 export type ImportOptions = ImportFormatOptions & {
@@ -72,18 +68,8 @@ export type ImportedRunReport = {
 };
 
 /** What an import did. */
-export type ImportReport = {
+export type ImportReport = ImportNoteLists & {
   readonly runs: readonly ImportedRunReport[];
-  /** What could not be read; the rest was imported. */
-  readonly problems: readonly ImportProblem[];
-  /** Problems beyond the limit of those that are listed. */
-  readonly unlistedProblemCount: number;
-  /** Text logs with losses that were not read, and the patterns that would read them. Each is among the problems, too. */
-  readonly unread: readonly UnreadLosses[];
-  /** Files of no known format. */
-  readonly unknownFiles: readonly string[];
-  /** The first of them, as many as problems are listed: what was seen in each, and what to do. */
-  readonly unknown: readonly UnknownFile[];
 };
 
 const HEAD_BYTES = 65_536;
@@ -116,73 +102,56 @@ export async function importRuns(
 ): Promise<ImportReport> {
   checkStore(store);
   const settings = checkOptions(given, options);
-  const problems: ImportProblem[] = [];
-  let unlistedProblemCount = 0;
-  let problemCount = 0;
-  const problem = (found: ImportProblem): void => {
-    problemCount++;
-    if (problems.length < settings.limits.maxProblems) problems.push(found);
-    else unlistedProblemCount++;
-  };
+  const notes = new ImportNotes(settings.limits.maxProblems);
   const files = await unpackInputs(given, {
     limits: settings.limits,
     signal: options.signal,
-    problem: (file, reason) => problem(problemOfFile(file, reason)),
+    problem: (file, reason) => notes.problem(problemOfFile(file, reason)),
   });
-  const unread: UnreadLosses[] = [];
-  const lost = (lines: UnreadLosses): void => {
-    if (unread.length < settings.limits.maxProblems) unread.push(lines);
-    problem({
-      file: lines.file,
-      place: `line ${lines.firstLineNumber}`,
-      reason: unreadText(lines),
-    });
-  };
   const progress = new ImportProgressMeter(files, options.onProgress);
-  const { byImporter, unknown, unknownFiles } = await sort(files, settings, problem);
+  const byImporter = await sort(files, settings, notes);
   const runs: ImportedRunReport[] = [];
   for (const [importer, found] of byImporter) {
     const groups = importer.group?.(found) ?? found.map((file) => [file]);
     // Whatever comes in is answered for.
-    const nothing = (file: InputFile | undefined): void =>
-      problem(problemOfFile(file?.path ?? '', 'There is nothing to import in it.'));
-    if (groups.length === 0) nothing(found[0]);
+    if (groups.length === 0) notes.nothingIn(found[0]);
     for (const group of groups) {
-      const problemsBefore = problemCount;
       checkNotAborted(options.signal);
       progress.at(group[0]?.path ?? '');
-      const session = new GroupImport({
-        importer,
-        group,
-        store,
-        settings,
-        problem,
-        lost,
-        progress,
-        runsBefore: runs.length,
-      });
-      let failure: { readonly error: unknown } | undefined;
-      const watch: InputWatch = {
-        signal: options.signal,
-        read: (file, bytes) => progress.read(file, bytes),
-        failed: (error) => (failure ??= { error }),
-      };
-      try {
-        await importer.read(
-          group.map((file) => watchInput(file, watch)),
-          session.context(files),
-        );
-      } catch (error) {
-        if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
-        problem(problemOfFile(group[0]?.path ?? '', messageOf(error)));
-      }
-      const finished = await session.finish(failure === undefined);
-      if (finished.length === 0 && problemCount === problemsBefore) nothing(group[0]);
-      runs.push(...finished);
+      const runsBefore = runs.length;
+      const parts = { importer, group, store, settings, notes, progress, runsBefore };
+      runs.push(...(await importGroup(parts, files)));
       progress.finished(group, runs);
     }
   }
-  return { runs, problems, unlistedProblemCount, unread, unknownFiles, unknown };
+  return { runs, ...notes.report() };
+}
+
+async function importGroup(
+  parts: GroupImportParts,
+  files: readonly InputFile[],
+): Promise<readonly ImportedRunReport[]> {
+  const { group, importer, notes, progress, settings } = parts;
+  const problemsBefore = notes.problemCount;
+  const session = new GroupImport(parts);
+  let failure: { readonly error: unknown } | undefined;
+  const watch: InputWatch = {
+    signal: settings.options.signal,
+    read: (file, bytes) => progress.read(file, bytes),
+    failed: (error) => (failure ??= { error }),
+  };
+  try {
+    await importer.read(
+      group.map((file) => watchInput(file, watch)),
+      session.context(files),
+    );
+  } catch (error) {
+    if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
+    notes.problem(problemOfFile(group[0]?.path ?? '', messageOf(error)));
+  }
+  const finished = await session.finish(failure === undefined);
+  if (finished.length === 0 && notes.problemCount === problemsBefore) notes.nothingIn(group[0]);
+  return finished;
 }
 
 type Settings = {
@@ -206,8 +175,7 @@ type GroupImportParts = {
   readonly group: readonly InputFile[];
   readonly store: Store;
   readonly settings: Settings;
-  readonly problem: (problem: ImportProblem) => void;
-  readonly lost: (lines: UnreadLosses) => void;
+  readonly notes: ImportNotes;
   readonly progress: ImportProgressMeter;
   readonly runsBefore: number;
 };
@@ -241,8 +209,8 @@ class GroupImport {
         this.#restored.push(run);
       },
       tables: async (run) => (await this.#open(run)).writer,
-      problem: this.#parts.problem,
-      unread: this.#parts.lost,
+      problem: (found) => this.#parts.notes.problem(found),
+      unread: (lines) => this.#parts.notes.unread(lines),
       files,
     };
   }
@@ -280,7 +248,7 @@ class GroupImport {
           limits,
           keyRules,
           problem: (reason) =>
-            this.#parts.problem(problemOfFile(this.#parts.group[0]?.path ?? '', reason)),
+            this.#parts.notes.problem(problemOfFile(this.#parts.group[0]?.path ?? '', reason)),
         });
     const opened: OpenRun = { described, runId, project, writer, sink: writer ?? new KnownRun() };
     this.#runs.set(described.identity, opened);
@@ -326,16 +294,10 @@ class GroupImport {
 /** Which importer reads which files. */
 async function sort(
   files: readonly InputFile[],
-  { importers, limits, options }: Settings,
-  problem: (problem: ImportProblem) => void,
-): Promise<{
-  readonly byImporter: ReadonlyMap<Importer, InputFile[]>;
-  readonly unknownFiles: string[];
-  readonly unknown: UnknownFile[];
-}> {
+  { importers, options }: Settings,
+  notes: ImportNotes,
+): Promise<ReadonlyMap<Importer, InputFile[]>> {
   const byImporter = new Map<Importer, InputFile[]>();
-  const unknownFiles: string[] = [];
-  const unknown: UnknownFile[] = [];
   const paths = new Set(files.map(({ path }) => path));
   const hasFile = (path: string): boolean => paths.has(path);
   const asked =
@@ -356,10 +318,8 @@ async function sort(
           isWhole: bytes.length >= file.sizeBytes,
           pointer,
         });
-        if (reason === undefined) {
-          unknownFiles.push(file.path);
-          if (unknown.length < limits.maxProblems) unknown.push(describeUnknown(head));
-        } else problem(problemOfFile(file.path, reason));
+        if (reason === undefined) notes.unknown(head);
+        else notes.problem(problemOfFile(file.path, reason));
         continue;
       }
       const found = byImporter.get(importer);
@@ -367,10 +327,10 @@ async function sort(
       else found.push(file);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
-      problem(problemOfFile(file.path, messageOf(error)));
+      notes.problem(problemOfFile(file.path, messageOf(error)));
     }
   }
-  return { byImporter, unknownFiles, unknown };
+  return byImporter;
 }
 
 function best(importers: readonly Importer[], head: InputHead): Importer | undefined {

@@ -44,8 +44,6 @@ export function describeUnknown({ bytes, file, text }: InputHead): UnknownFile {
 }
 
 function kindOf(path: string, bytes: Uint8Array<ArrayBuffer>, text: string): Kind {
-  if (bytes.length === 0)
-    return { seen: 'nothing in it', advice: 'The program has written nothing yet, or failed.' };
   if (/(?:^|\/)\.aim\//.test(path))
     return {
       seen: "a part of Aim's repository",

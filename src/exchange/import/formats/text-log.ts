@@ -10,6 +10,7 @@ import { UnreadLossCounter } from '../text/unread-losses.ts';
 import { linearPatterns } from '../text/user-patterns.ts';
 import { readLines } from '../../../codecs/lines.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
+import { reportProblem } from '../sink/problems.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
@@ -150,7 +151,7 @@ class LogImport {
 
   #problem(reason: string): void {
     const line = this.#line === 0 ? null : `line ${this.#line}`;
-    this.#context.problem({ file: this.#file.path, place: line, reason });
+    reportProblem(this.#context, this.#file, line, reason);
   }
 }
 

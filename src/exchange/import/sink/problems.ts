@@ -7,6 +7,11 @@ export function problemOfFile(file: string, reason: string): ImportProblem {
   return { file, place: null, reason };
 }
 
+/** A problem of a file at a line of it, or another location. */
+export function problemAt(file: string, location: string, reason: string): ImportProblem {
+  return { file, place: location, reason };
+}
+
 /** Reports what cannot be read of a file, and where: `line 17`, `cell 3`; null for the file as a whole. */
 export function reportProblem(
   { problem }: Pick<ImportContext, 'problem'>,

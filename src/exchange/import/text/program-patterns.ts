@@ -32,7 +32,7 @@ const VISION: readonly ProgramPattern[] = [
     bar: 'ema',
   },
   {
-    // Means on their way through the held-out data: those of the last batch are the result.
+    // Means on their way through the validation data: those of the last batch are the result.
     name: 'evaluation',
     pattern: pattern`${PREFIX}Test:?\s{1,8}${BATCHES}`,
     pairs: MEANS,
