@@ -159,6 +159,14 @@ export {
 export type { RunPosition, RunSpan } from './analysis/signals/positions.ts';
 export type { LossCourse, Signals } from './analysis/signals/signals.ts';
 export type { RuleFailure } from './analysis/signals/check-rule.ts';
+export {
+  alertIdentity,
+  silenceOf,
+  type AlertIdentity,
+  type Silence,
+  type SilencedAlert,
+} from './analysis/alerts/silences.ts';
+export type { AlertSelection, SilenceOptions } from './analysis/engine/silence-run.ts';
 export type { RuleProblem } from './analysis/own/own-rules.ts';
 export type { DeclaredRule } from './analysis/own/declared-rule.ts';
 export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/evaluate/health-scores.ts';

@@ -57,6 +57,7 @@ export {
   defaultSeverity,
   EventLogger,
   type AddLogOptions,
+  type UserAlertOptions,
   type LogEventOptions,
 } from './session/event-logger.ts';
 

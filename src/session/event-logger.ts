@@ -7,14 +7,20 @@ import {
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject, copyJsonObject } from '../base/json.ts';
-import { checkEventType, checkLabel } from '../base/names.ts';
+import { createId } from '../base/ids.ts';
+import { checkEventType, checkLabel, checkStorable } from '../base/names.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import {
+  ALERT_CATEGORIES,
+  ALERT_SEVERITIES,
   EVENT_SEVERITIES,
   LOG_IDENTIFIERS,
+  type AlertCategory,
+  type AlertSeverity,
   type EventSeverity,
   type LogIdentifier,
 } from '../records/literals.ts';
+import { USER_ALERT } from '../records/user-alert.ts';
 import { readEvents, type EventFilter } from '../read/tables.ts';
 import type { WriterOptions, WriterStatus } from './buffered-writer.ts';
 import { RecordWriter } from './record-writer.ts';
@@ -192,6 +198,41 @@ export function createEvent(
     payload: copyJsonObject('payload', payload ?? {}),
   };
   return eventTable.wrap(values);
+}
+
+/** Options of `TrainingSession.alert`. */
+export type UserAlertOptions = {
+  /** The finding in a few words, on one line. */
+  readonly title: string;
+  /** What was found, in a sentence or two. */
+  readonly text: string;
+  /** Default `warning`. */
+  readonly severity?: AlertSeverity | undefined;
+  /** Which health score it lowers. Default `optimization`. */
+  readonly category?: AlertCategory | undefined;
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+};
+
+/** The event of an alert that the program raises. @throws {QuarkError} `invalid_input` naming the option */
+export function alertEvent(
+  handle: Pick<RunHandle, 'clock' | 'runId'>,
+  options: UserAlertOptions,
+): EventRecord {
+  checkOptionNames('options', options, ['title', 'text', 'severity', 'category', 'step', 'epoch']);
+  const { category = 'optimization', epoch, severity = 'warning', step } = options;
+  return createEvent(handle, USER_ALERT, {
+    step,
+    epoch,
+    severity: checkLiteral('severity', severity, ALERT_SEVERITIES),
+    payload: {
+      alert_id: createId('alr', handle.clock.now()),
+      title: checkLabel('title', options.title),
+      text: checkStorable('text', options.text),
+      category: checkLiteral('category', category, ALERT_CATEGORIES),
+      severity,
+    },
+  });
 }
 
 /** The event of a log message. @throws {QuarkError} `invalid_input` */

@@ -2,17 +2,26 @@ import { checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import { checkLabel } from '../base/names.ts';
+import { alertTable, type AlertRecord } from '../records/alert.ts';
 import type { EventRecord } from '../records/event.ts';
 import {
   TERMINAL_RUN_STATUSES,
   type RunStatus,
   type TerminalRunStatus,
 } from '../records/literals.ts';
+import { userAlertOf } from '../records/user-alert.ts';
 import type { Dict } from '../schema/record.ts';
 import type { Store } from '../store/store.ts';
 import { SYNC_OFF, type SyncStatus } from '../store/sync-control.ts';
-import { createEvent, logEvent, type AddLogOptions } from './event-logger.ts';
+import {
+  alertEvent,
+  createEvent,
+  logEvent,
+  type AddLogOptions,
+  type UserAlertOptions,
+} from './event-logger.ts';
 import { openKnownRun, openNewRun } from './open-session.ts';
+import { RecordWriter } from './record-writer.ts';
 import type { RecordingStatus } from './recording-health.ts';
 import { RunContext } from './run-context.ts';
 import { setHandle } from './run-handle.ts';
@@ -37,6 +46,7 @@ import { takeOver } from './take-over.ts';
 export class TrainingSession implements AsyncDisposable {
   readonly #core: SessionCore;
   #context: RunContext;
+  #alerts: RecordWriter<typeof alertTable.columns> | undefined;
 
   private constructor(core: SessionCore) {
     this.#core = core;
@@ -229,6 +239,27 @@ export class TrainingSession implements AsyncDisposable {
     const event = createEvent(this.#core, eventType, eventOptions);
     this.#core.checkOpen();
     return this.#core.record(event);
+  }
+
+  /**
+   * Raises an alert: it is stored beside those of the analyzer with the rule id `user_alert`, shown by watches and pages, and part of
+   * the report and of the health of the run. Analyses leave it as it is. Resolves when it is durable; without strict mode, an
+   * alert that cannot be stored now is stored later.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   * @example
+   * await session.alert({ title: 'Samples look wrong', text: 'Half of the images are black.', step });
+   */
+  async alert(options: UserAlertOptions): Promise<AlertRecord> {
+    const event = alertEvent(this.#core, options);
+    this.#core.checkOpen();
+    const alert = userAlertOf(event);
+    this.#alerts ??= new RecordWriter(this.#core, alertTable, {}, { isAttached: true });
+    await this.#core.record(event);
+    this.#alerts.add(alert);
+    const [stored = alert] = await this.#alerts.flush();
+    return stored;
   }
 
   /**

@@ -319,6 +319,7 @@ describe('exported names', () => {
         "TARGET_DIRECTIONS",
         "TELEMETRY_NUMBERS",
         "WATCH_ACTIONS",
+        "alertIdentity",
         "analyzeColumns",
         "analyzePhases",
         "axisOf",
@@ -338,6 +339,7 @@ describe('exported names', () => {
         "loadRunColumns",
         "loadSeriesKernel",
         "report",
+        "silenceOf",
         "tabulateHardBatches",
       ]
     `);

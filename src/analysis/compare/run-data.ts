@@ -9,6 +9,7 @@ import type { RunRecord } from '../../records/run.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import type { RecordOf } from '../../schema/record.ts';
 import type { Store } from '../../store/store.ts';
+import { lastSaidMs } from '../alerts/silences.ts';
 import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { analyzePhases } from '../phases/phase-analyzer.ts';
@@ -59,9 +60,11 @@ export async function loadRunData(
   const scores = await readAll(reader.store, healthScoreTable, id);
   const alerts = await readAll(reader.store, alertTable, id);
   const phases = await readAll(reader.store, phaseTable, id);
+  const scoredAtMs = Date.parse(scores.at(-1)?.timestamp ?? '');
   const stored = {
     // An analysis leaves scores, too; alerts alone are of a watch, which does not ask every rule.
-    alerts: scores.length > 0 ? alerts : null,
+    // What was said of alerts since then is not in the scores.
+    alerts: scores.length > 0 && scoredAtMs > lastSaidMs(columns.events) ? alerts : null,
     phases: lastAnalysis(phases),
   };
   return runDataOf(columns, settings, { run: reader.run, ...stored });

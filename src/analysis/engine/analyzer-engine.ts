@@ -13,6 +13,15 @@ import {
   type HealthScoreKey,
 } from '../../records/literals.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
+import { readSilences } from '../alerts/read-silences.ts';
+import {
+  silenceAlerts,
+  unsilenceAlerts,
+  type AlertSelection,
+  type SilenceOptions,
+} from './silence-run.ts';
+import type { Silence } from '../alerts/silences.ts';
+import { storeAlerts } from './store-alerts.ts';
 import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import {
   checkAnalyzerConfig,
@@ -95,9 +104,9 @@ export class AnalyzerEngine {
     const destination = { ...run, replaces: checked.replaceExisting, nowMs };
     let stored = result;
     const write = async (): Promise<void> => {
-      const alerts = await storeRecords(alertTable, result.alerts, destination);
-      const scores = await storeRecords(healthScoreTable, result.healthScores, destination);
-      stored = resultOf(result.runId, result.generatedAt, alerts, scores, result.problems);
+      const alerts = await storeAlerts(result.alerts, destination);
+      const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
+      stored = resultOf(result.runId, result.generatedAt, { ...result, alerts, healthScores });
     };
     await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
     return stored;
@@ -124,6 +133,35 @@ export class AnalyzerEngine {
     const { runId, store } = this.#run;
     const run = { store, runId, handle };
     return new AlertWatch(run, this.#settings, settings);
+  }
+
+  /**
+   * Silences alerts, or acknowledges them, with a reason: all of a rule, or only those about a layer or a metric. What was said is an
+   * event of the run and survives every analysis. A silenced alert is listed and named in the report; it lowers no score and
+   * starts no action of a watch, from the next analysis on.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   * @throws {SessionStoreError} when it cannot be stored
+   * @example
+   * await engine.silence({ ruleId: 'plateau', metricKey: 'val/loss', reason: 'The rate is lowered by hand.', by: 'Ada' });
+   */
+  silence(options: SilenceOptions): Promise<Silence> {
+    return silenceAlerts(this.#run, options);
+  }
+
+  /**
+   * Takes back what {@link silence} said of the same rule, layer and metric.
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   * @throws {SessionStoreError} when it cannot be stored
+   */
+  unsilence(options: AlertSelection): Promise<void> {
+    return unsilenceAlerts(this.#run, options);
+  }
+
+  /** What was said of alerts of the run and was not taken back, in the order in which it was said; those that have ended included. */
+  readSilences(): Promise<readonly Silence[]> {
+    return readSilences(this.#run);
   }
 
   /**

@@ -5,6 +5,13 @@ import { evidenceRecord, type EvidenceRecord } from '../../records/evidence.ts';
 import type { HealthScoreRecord } from '../../records/health-score.ts';
 import type { Dict } from '../../schema/record.ts';
 import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import {
+  audibleAlerts,
+  silencedAlerts,
+  silencesOf,
+  type SilencedAlert,
+} from '../alerts/silences.ts';
+import { userAlerts } from '../alerts/user-alerts.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { healthScores, type RatedAlert } from './health-scores.ts';
 import {
@@ -27,6 +34,8 @@ export type AnalyzerResult = {
   readonly alerts: readonly AlertRecord[];
   /** Overall, optimization, representation, generalization, runtime. */
   readonly healthScores: readonly HealthScoreRecord[];
+  /** Alerts that were silenced or acknowledged, and why: they are among the alerts, and those that were silenced lower no score. */
+  readonly silenced: readonly SilencedAlert[];
   /** Rules of one's own that could not be judged; empty where all could. */
   readonly problems: readonly RuleProblem[];
   /** The result as a plain dictionary with snake_case names. */
@@ -75,19 +84,19 @@ export function analyzeWith(
       id: createId('alr', `${rule.id}_${i}`),
     }),
   }));
+  const raised = userAlerts(columns).map((alert) => ({ alert, confidence: 1 }));
+  const all = [...rated, ...raised].toSorted((a, b) => rankOfAlert(a) - rankOfAlert(b));
+  const alerts = all.map(({ alert }) => alert);
+  const silenced = silencedAlerts(alerts, silencesOf(columns.events), nowMs);
+  const audible = new Set(audibleAlerts(alerts, silenced));
   let count = 0;
-  const scores = healthScores(rated, {
+  const counting = all.filter(({ alert }) => audible.has(alert));
+  const scores = healthScores(counting, {
     runId,
     timestamp,
     createId: () => createId('hsc', String(count++)),
   });
-  return resultOf(
-    runId,
-    timestamp,
-    rated.map(({ alert }) => alert),
-    scores,
-    problems,
-  );
+  return resultOf(runId, timestamp, { alerts, healthScores: scores, problems, silenced });
 }
 
 /** A finding and the rule it is of. */
@@ -136,6 +145,10 @@ export function* findStepwise(
 /** Remarks come after what is wrong; within each, the order is that of the rules. */
 function rankOf({ finding }: Found): number {
   return finding.severity === 'info' ? 1 : 0;
+}
+
+function rankOfAlert({ alert }: RatedAlert): number {
+  return alert.severity === 'info' ? 1 : 0;
 }
 
 /** Names the layer in evidence about a layer or a parameter, as `module_name`. */
@@ -225,15 +238,15 @@ function finiteOrNull(value: number | undefined): number | null {
 export function resultOf(
   runId: string,
   generatedAt: string,
-  alerts: readonly AlertRecord[],
-  scores: readonly HealthScoreRecord[],
-  problems: readonly RuleProblem[],
+  found: Pick<AnalyzerResult, 'alerts' | 'healthScores' | 'problems' | 'silenced'>,
 ): AnalyzerResult {
+  const { alerts, healthScores: scores, problems, silenced } = found;
   return Object.freeze({
     runId,
     generatedAt,
     alerts,
     healthScores: scores,
+    silenced,
     problems,
     toDict: () => ({
       schema_version: CURRENT_SCHEMA_VERSION,
@@ -241,15 +254,22 @@ export function resultOf(
       run_id: runId,
       alerts: alerts.map((alert) => alert.toDict()),
       health_scores: scores.map((score) => score.toDict()),
-      ...(problems.length === 0
-        ? {}
-        : {
-            problems: problems.map(({ message, reason, ruleId }) => ({
-              rule_id: ruleId,
-              reason,
-              message,
-            })),
-          }),
+      ...when('silenced', silenced.map(silencedDict)),
+      ...when('problems', problems.map(problemDict)),
     }),
   });
+}
+
+/** A part of a result that most results do not have. */
+function when(name: string, list: readonly Dict[]): Dict {
+  return list.length === 0 ? {} : { [name]: list };
+}
+
+function silencedDict({ alert, silence }: SilencedAlert): Dict {
+  const { by, kind, reason, until } = silence;
+  return { alert_id: alert.id, rule_id: alert.ruleId, kind, reason, by, until };
+}
+
+function problemDict({ message, reason, ruleId }: RuleProblem): Dict {
+  return { rule_id: ruleId, reason, message };
 }

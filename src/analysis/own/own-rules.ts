@@ -1,5 +1,6 @@
 /** The rules of one's own that a configuration has, beside those of Quark. */
 import { invalidInput, messageOf } from '../../base/errors.ts';
+import { USER_ALERT } from '../../records/user-alert.ts';
 import { RULE_IDS, RULES } from '../rules/rules.ts';
 import { checkOwnRule, type RuleFailure } from '../signals/check-rule.ts';
 import type {
@@ -11,9 +12,6 @@ import type {
 } from '../signals/rule-types.ts';
 import { checkDeclaredRule, type CheckedDeclaration, type DeclaredRule } from './declared-rule.ts';
 import { ruleOfDeclaration } from './rule-of-declaration.ts';
-
-/** The id of alerts that a program raises by itself. */
-export const USER_ALERT = 'user_alert';
 
 /** Most rules of one's own. */
 const MAX_RULES = 1000;

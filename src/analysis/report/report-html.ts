@@ -4,7 +4,14 @@ import { escapeHtml } from './escape.ts';
 import { percentText } from '../text/number-text.ts';
 import { severityCounts, type ReportModel } from './report-model.ts';
 import { plotSvg } from './report-plot.ts';
-import { metricRows, phaseRows, settingRows, stepsOf, type ReportTable } from './report-tables.ts';
+import {
+  metricRows,
+  phaseRows,
+  settingRows,
+  silencedRows,
+  stepsOf,
+  type ReportTable,
+} from './report-tables.ts';
 
 /** The report as a page. The policy in its head keeps it from loading or running anything, whatever its texts are. */
 export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
@@ -14,6 +21,7 @@ export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
     healthHtml(model),
     phasesHtml(model),
     alertsHtml(model),
+    codeSection('Silenced or acknowledged', silencedRows(model)),
     dataHtml(model),
     plotsHtml(model, kernel),
     codeSection('Metrics', metricRows(model)),

@@ -6,6 +6,7 @@ import {
   metricRows,
   phaseRows,
   settingRows,
+  silencedRows,
   stepsOf,
   type ReportTable,
 } from './report-tables.ts';
@@ -21,6 +22,7 @@ export function reportMarkdown(model: ReportModel): string {
     ...section('Phases', phaseRows(model)),
     '## Alerts',
     ...(alerts.length === 0 ? ['None.'] : alerts.map(alertText)),
+    ...section('Silenced or acknowledged', silencedRows(model)),
     ...(dataTables.length === 0 ? [] : ['## Data']),
     ...dataTables.flatMap(({ note, title, ...data }) => [`### ${title}`, note, tableOf(data)]),
     ...section('Metrics', metricRows(model)),

@@ -4,6 +4,7 @@ import type { AlertRecord } from '../../records/alert.ts';
 import type { HealthScoreRecord } from '../../records/health-score.ts';
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../records/literals.ts';
 import type { PhaseRecord } from '../../records/phase.ts';
+import { audibleAlerts, type SilencedAlert } from '../alerts/silences.ts';
 import { findHardBatches, type HardBatches } from '../batches/hard-batches.ts';
 import { tabulateHardBatches, type HardBatchTable } from '../batches/tabulate.ts';
 import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-columns.ts';
@@ -46,6 +47,8 @@ export type ReportModel = {
   readonly phaseAxis: 'step' | 'epoch';
   /** In the order of the analysis: causes before consequences, remarks last. */
   readonly alerts: readonly AlertRecord[];
+  /** Alerts that were silenced or acknowledged; those that were silenced are not among the alerts. */
+  readonly silenced: readonly SilencedAlert[];
   /** What the batches tell; empty where none stands out or none were recorded. */
   readonly dataTables: readonly HardBatchTable[];
   readonly metrics: readonly MetricFacts[];
@@ -60,10 +63,11 @@ const MAX_PLOTS = 40;
 /** Gathers what the report says. */
 export function modelOf(
   columns: RunColumns,
-  found: Pick<ReportModel, 'alerts' | 'healthScores' | 'phases'>,
+  found: Pick<ReportModel, 'alerts' | 'healthScores' | 'phases' | 'silenced'>,
   about: Pick<ReportModel, 'title' | 'generatedAt' | 'facts'>,
 ): ReportModel {
-  const { alerts } = found;
+  const { silenced } = found;
+  const alerts = audibleAlerts(found.alerts, silenced);
   const series = inOrderOfInterest(columns.metrics.keys()).flatMap(
     (key) => columns.metrics.get(key) ?? [],
   );
@@ -82,6 +86,7 @@ export function modelOf(
     healthScores: found.healthScores,
     phases: found.phases,
     alerts,
+    silenced,
     dataTables: data === undefined ? [] : tabulateHardBatches(data),
     verdict: `${verdictOf(found.phases, alerts, found.healthScores, metrics)}${sayHardSamples(data)}`,
     settings: [...flatSettings(columns.run.config)],

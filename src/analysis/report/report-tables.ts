@@ -1,6 +1,7 @@
 /** The tables of a report, before they are Markdown or HTML. */
 import type { HardBatchTable } from '../batches/tabulate.ts';
 import { shortText } from '../text/number-text.ts';
+import { saySilence } from '../alerts/silences.ts';
 import type { ReportModel } from './report-model.ts';
 
 /** A table of text. */
@@ -70,4 +71,12 @@ export function stepsOf({ stepEnd, stepStart }: ReportModel['alerts'][number]): 
   return stepEnd === null || stepEnd === stepStart
     ? `step ${stepStart}`
     : `step ${stepStart} to ${stepEnd}`;
+}
+
+/** Alerts that were silenced or acknowledged, and what was said. */
+export function silencedRows({ silenced }: ReportModel): ReportTable {
+  return {
+    columns: columnsOf(['Rule', 'Alert', 'Said']),
+    rows: silenced.map(({ alert, silence }) => [alert.ruleId, alert.title, saySilence(silence)]),
+  };
 }

@@ -7,6 +7,7 @@ import { openRun, RunReader } from '../../read/run-reader.ts';
 import { healthScoreTable } from '../../records/health-score.ts';
 import { settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
+import { silencedAlerts, silencesOf } from '../alerts/silences.ts';
 import { checkComparisonConfig } from '../compare/compare-config.ts';
 import { loadRunData } from '../compare/run-data.ts';
 import { analyzePhases } from '../phases/phase-analyzer.ts';
@@ -66,7 +67,8 @@ export async function report(
     generatedAt: new Date(nowMs).toISOString(),
     facts: factsOf(columns, found.facts, nowMs),
   };
-  const model = modelOf(columns, found, about);
+  const silenced = silencedAlerts(found.alerts, silencesOf(columns.events), nowMs);
+  const model = modelOf(columns, { ...found, silenced }, about);
   return Object.freeze({
     runId: run.runId,
     markdown: reportMarkdown(model),
@@ -112,10 +114,8 @@ async function stored(
     columns,
     alerts,
     phases: data.phases,
-    healthScores:
-      last.size > 0
-        ? [...last.values()]
-        : (data.healthScores ?? analyzeColumns(columns, analyzer).healthScores),
+    // What was said of alerts since then is not in the stored scores: then they were found now.
+    healthScores: data.healthScores ?? [...last.values()],
     project: reader.run.projectName,
     facts: [
       ['tags', reader.run.tags.join(', ')],

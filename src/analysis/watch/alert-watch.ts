@@ -25,6 +25,7 @@ import type { LiveAnswer, Load } from './messages.ts';
 import { WatchFeed } from './watch-feed.ts';
 import { JudgeLost, WatchJudge, type Question } from './watch-judge.ts';
 import { AlertActions } from './watch-actions.ts';
+import { RaisedAlerts, withoutSilenced } from './raised-alerts.ts';
 import type { WatchSettings } from './watch-options.ts';
 
 /** What is watched: a run of this process, or one in a store that somebody else writes. */
@@ -69,6 +70,7 @@ export class AlertWatch implements AsyncDisposable {
   readonly #coolDown: CoolDown;
   readonly #undo: (() => void)[] = [];
   readonly #actions: AlertActions;
+  readonly #raised: RaisedAlerts;
   #info: RunInfo | undefined;
   #isSilent = false;
   #cancelPoll: (() => void) | undefined;
@@ -97,6 +99,7 @@ export class AlertWatch implements AsyncDisposable {
     this.#judge = new WatchJudge(analyzer, settings);
     this.#coolDown = new CoolDown(settings.cooldownMs);
     this.#actions = new AlertActions(run, settings);
+    this.#raised = new RaisedAlerts(run);
     const { handle } = run;
     if (handle === undefined) {
       this.#poll();
@@ -166,7 +169,8 @@ export class AlertWatch implements AsyncDisposable {
   }
 
   #appended(table: string, segments: readonly SegmentManifest[]): void {
-    if (!this.#feed.appended(table, segments)) return;
+    const isRaised = this.#raised.appended(table);
+    if (!this.#feed.appended(table, segments) && !isRaised) return;
     if (this.#cancelPoll !== undefined || this.#isClosed) return;
     const waitMs = this.#polledAtMs + this.#settings.minIntervalMs - this.#clock.now();
     this.#cancelPoll = this.#clock.after(Math.max(0, waitMs), () => {
@@ -206,8 +210,9 @@ export class AlertWatch implements AsyncDisposable {
         this.#coolDown.admits(coolDownKey(rule, finding), finding.severity, nowMs),
       );
       this.#watchSilence();
-      if (told.length === 0) return [];
-      return await this.#tell(told, nowMs);
+      const raised = await this.#tellRaised(nowMs);
+      if (told.length === 0) return raised;
+      return [...raised, ...(await this.#tell(told, nowMs))];
     } catch (error) {
       // Watching never breaks what it watches; the next poll tries again.
       this.#fail(error);
@@ -291,7 +296,8 @@ export class AlertWatch implements AsyncDisposable {
         this.#fail(error);
       }
     this.#alerts = [...this.#alerts, ...alerts];
-    for (const alert of alerts) {
+    // What was silenced is stored and listed, and disturbs nobody.
+    for (const alert of await this.#audible(alerts, nowMs)) {
       handle?.notify({
         eventType: 'alert',
         severity: alert.severity,
@@ -326,6 +332,29 @@ export class AlertWatch implements AsyncDisposable {
         epoch: null,
         payload: { rule_id: ruleId, reason, message },
       });
+    }
+  }
+
+  /** Tells of the alerts that the program raised since the last poll. */
+  async #tellRaised(nowMs: number): Promise<readonly AlertRecord[]> {
+    try {
+      const raised = await this.#raised.take(this.#run.handle !== undefined);
+      this.#alerts = [...this.#alerts, ...raised];
+      for (const alert of await this.#audible(raised, nowMs)) this.#actions.start(alert);
+      return raised;
+    } catch (error) {
+      this.#fail(error);
+      return [];
+    }
+  }
+
+  async #audible(alerts: readonly AlertRecord[], nowMs: number): Promise<readonly AlertRecord[]> {
+    try {
+      return await withoutSilenced(this.#run, alerts, nowMs);
+    } catch (error) {
+      // Silences that cannot be read silence nothing.
+      this.#fail(error);
+      return alerts;
     }
   }
 

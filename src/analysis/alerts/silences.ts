@@ -1,0 +1,149 @@
+/**
+ * Silences and acknowledgements of alerts. They are events of the run, so that they survive every analysis and go with every copy of the
+ * run; the last event about an alert counts. An alert is known again by its rule, its layer and its metric.
+ */
+import type { AlertRecord } from '../../records/alert.ts';
+import type { EventColumns } from '../columns/run-columns.ts';
+
+/** The event of each change. */
+export const SILENCE_EVENTS = {
+  silence: 'alert_silenced',
+  acknowledge: 'alert_acknowledged',
+  undo: 'alert_unsilenced',
+} as const;
+
+/** What an alert is known again by. */
+export type AlertIdentity = {
+  readonly ruleId: string;
+  /** The layer or the parameter's layer that the alert is about; null for none. */
+  readonly moduleName: string | null;
+  /** The metric that the alert is about; null for none. */
+  readonly metricKey: string | null;
+};
+
+/** A silence or an acknowledgement of alerts, with who said so and why. */
+export type Silence = AlertIdentity & {
+  /** `silence`: the alert lowers no score and starts no action. `acknowledge`: it is known, and counts as before. */
+  readonly kind: 'silence' | 'acknowledge';
+  readonly reason: string;
+  /** Who said so; null where nobody is named. */
+  readonly by: string | null;
+  /** ISO 8601; null for ever. */
+  readonly until: string | null;
+  /** When it was said, in UTC epoch milliseconds. */
+  readonly atMs: number;
+};
+
+/** An alert that was silenced or acknowledged. */
+export type SilencedAlert = { readonly alert: AlertRecord; readonly silence: Silence };
+
+/** The identity of an alert: its rule, and the layer and the metric of its first evidence. */
+export function alertIdentity({
+  evidence,
+  ruleId,
+}: Pick<AlertRecord, 'evidence' | 'ruleId'>): AlertIdentity {
+  const [first]: readonly unknown[] = Array.isArray(evidence) ? evidence : [];
+  const isMetric = fieldOf(first, 'kind') === 'metric';
+  return {
+    ruleId,
+    moduleName: textOrNull(fieldOf(fieldOf(first, 'metadata'), 'module_name')),
+    metricKey: isMetric ? textOrNull(fieldOf(first, 'source')) : null,
+  };
+}
+
+/** When something was said of alerts last, or taken back, in UTC epoch milliseconds; -Infinity for never. */
+export function lastSaidMs({ eventTypes, timesMs }: EventColumns): number {
+  let last = Number.NEGATIVE_INFINITY;
+  eventTypes.forEach((eventType, row) => {
+    if (isSilenceEvent(eventType)) last = Math.max(last, timesMs[row] ?? last);
+  });
+  return last;
+}
+
+function isSilenceEvent(eventType: string): boolean {
+  return Object.values(SILENCE_EVENTS).some((one) => one === eventType);
+}
+
+/** The silences that the events of a run leave, in the order they were said; those that have ended included. */
+export function silencesOf(events: EventColumns): readonly Silence[] {
+  const known = new Map<string, Silence>();
+  events.eventTypes.forEach((eventType, row) => {
+    if (!isSilenceEvent(eventType)) return;
+    const payload: unknown = JSON.parse(events.payloads[row] ?? '{}');
+    const text = (name: string): string | null => textOrNull(fieldOf(payload, name));
+    const identity = {
+      ruleId: text('rule_id') ?? '',
+      moduleName: text('module_name'),
+      metricKey: text('metric_key'),
+    };
+    const key = JSON.stringify(identity);
+    known.delete(key);
+    if (eventType === SILENCE_EVENTS.undo) return;
+    known.set(key, {
+      ...identity,
+      kind: eventType === SILENCE_EVENTS.silence ? 'silence' : 'acknowledge',
+      reason: text('reason') ?? '',
+      by: text('by'),
+      until: text('until'),
+      atMs: events.timesMs[row] ?? 0,
+    });
+  });
+  return [...known.values()];
+}
+
+/** What was said of an alert and holds now; of several the silence, and else the last. */
+export function silenceOf(
+  alert: Pick<AlertRecord, 'evidence' | 'ruleId'>,
+  silences: readonly Silence[],
+  nowMs: number,
+): Silence | undefined {
+  const identity = alertIdentity(alert);
+  const matching = silences.filter(
+    ({ metricKey, moduleName, ruleId, until }) =>
+      ruleId === identity.ruleId &&
+      (moduleName === null || moduleName === identity.moduleName) &&
+      (metricKey === null || metricKey === identity.metricKey) &&
+      (until === null || Date.parse(until) > nowMs),
+  );
+  return matching.findLast(({ kind }) => kind === 'silence') ?? matching.at(-1);
+}
+
+/** The alerts that something was said of, each with that. */
+export function silencedAlerts(
+  alerts: readonly AlertRecord[],
+  silences: readonly Silence[],
+  nowMs: number,
+): readonly SilencedAlert[] {
+  if (silences.length === 0) return [];
+  return alerts.flatMap((alert) => {
+    const silence = silenceOf(alert, silences, nowMs);
+    return silence === undefined ? [] : [{ alert, silence }];
+  });
+}
+
+/** The alerts that were not silenced: what a verdict is made of. */
+export function audibleAlerts(
+  alerts: readonly AlertRecord[],
+  silenced: readonly SilencedAlert[],
+): readonly AlertRecord[] {
+  const quiet = new Set(
+    silenced.filter(({ silence }) => silence.kind === 'silence').map(({ alert }) => alert.id),
+  );
+  return quiet.size === 0 ? alerts : alerts.filter(({ id }) => !quiet.has(id));
+}
+
+/** Who silenced an alert, why and until when, as a sentence. */
+export function saySilence({ by, kind, reason, until }: Silence): string {
+  const what = kind === 'silence' ? 'Silenced' : 'Acknowledged';
+  const who = by === null ? '' : ` by ${by}`;
+  const end = until === null ? '' : ` until ${until.slice(0, 16).replace('T', ' ')}`;
+  return `${what}${who}${end}: ${reason}`;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
