@@ -12,6 +12,13 @@ import type {
 import type { LocationMaker, TestLocation } from '../contract/store-contract.ts';
 import { runs } from '../support/property.ts';
 import { mergeOf, runOf, segmentOf } from '../support/segments.ts';
+import {
+  changeRuns,
+  listDeleted,
+  purge,
+  RUN_COMMANDS,
+  type RunCommand,
+} from './store-deletions.ts';
 import * as model from './store-model.ts';
 
 const RUNS = ['run_a', 'run_b'];
@@ -30,6 +37,7 @@ type Batch = {
 };
 
 type Command =
+  | RunCommand
   | { readonly kind: 'append'; readonly store: number; readonly batches: readonly Batch[] }
   | {
       readonly kind: 'append both';
@@ -135,6 +143,7 @@ const runFilter: fc.Arbitrary<RunFilter> = fc
     projectName: maybe(fc.constantFrom('p', 'q')),
     statuses: maybe(fc.uniqueArray(fc.constantFrom(...STATUSES))),
     tags: maybe(fc.uniqueArray(fc.constantFrom(...TAGS))),
+    archived: maybe(fc.boolean()),
     limit: maybe(fc.nat({ max: 3 })),
     offset: maybe(fc.nat({ max: 3 })),
   })
@@ -200,6 +209,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: of('wait', { ms: index(30) }) },
   { weight: 1, arbitrary: of('reopen', { store }) },
   { weight: 1, arbitrary: of('reclaim', { store }) },
+  ...RUN_COMMANDS,
 );
 
 /** Declares the test. `count` sequences of up to `length` operations. */
@@ -260,11 +270,7 @@ class World {
     const state = this.#state;
     switch (one.kind) {
       case 'append': {
-        const segments = one.batches.map(segmentFor);
-        const placed = await this.#at(one.store).appendSegments(segments);
-        expect(placed).toEqual(model.append(state, segments));
-        this.#history.push(...placed);
-        return;
+        return this.#append(this.#at(one.store), one.batches.map(segmentFor));
       }
       case 'append both':
         return this.#appendBoth(one.first.map(segmentFor), one.second.map(segmentFor));
@@ -276,6 +282,10 @@ class World {
         const remove = distinct(known.slice(one.start, one.start + one.count));
         if (remove.length === 0 || overlap(remove)) return;
         const merged = this.#merged(remove, one.isNewName);
+        if (state.deleted.has(runId)) {
+          const call = this.#at(one.store).replaceSegments(runId, tableName, remove, [merged]);
+          return expectDeleted(call);
+        }
         const done = await this.#at(one.store).replaceSegments(runId, tableName, remove, [merged]);
         expect(done).toBe(model.replace(state, runId, tableName, remove, merged));
         if (done) this.#history.push(merged.manifest);
@@ -305,7 +315,9 @@ class World {
         const segments = one.batches.map((b) =>
           segmentFor({ ...b, run: one.run, table: one.table }),
         );
-        const placed = await this.#at(one.store).replaceTable(runId, tableName, segments);
+        const call = this.#at(one.store).replaceTable(runId, tableName, segments);
+        if (state.deleted.has(runId)) return expectDeleted(call);
+        const placed = await call;
         expect(placed).toEqual(model.replaceTable(state, runId, tableName, segments));
         this.#history.push(...placed);
         return;
@@ -335,11 +347,16 @@ class World {
       case 'create run':
         return this.createRun(this.#at(one.store), one.run);
       case 'update run': {
+        if (state.deleted.has(one.run.id))
+          return expectDeleted(this.#at(one.store).updateRun(one.run));
         const kept = state.runs.get(one.run.id);
         if (kept === undefined) return;
         const change = { ...one.run, revision: Math.max(1, kept.revision - one.lag) };
         const isCurrent = change.revision === kept.revision;
-        const next = isCurrent ? { ...change, revision: kept.revision + 1 } : kept;
+        // Whether it is archived stays as it is.
+        const { archivedAtMs } = kept;
+        const archived = archivedAtMs === undefined ? {} : { archivedAtMs };
+        const next = isCurrent ? { ...change, ...archived, revision: kept.revision + 1 } : kept;
         expect(await this.#at(one.store).updateRun(change)).toEqual({
           kind: isCurrent ? 'updated' : 'conflict',
           run: next,
@@ -358,9 +375,9 @@ class World {
           holder: `h${one.holder}`,
           expiresAtMs: this.#clock.nowMs + one.ttlMs,
         };
-        expect(await this.#at(one.store).renewLease(lease.runId, lease.holder, one.ttlMs)).toEqual(
-          lease,
-        );
+        const call = this.#at(one.store).renewLease(lease.runId, lease.holder, one.ttlMs);
+        if (state.deleted.has(lease.runId)) return expectDeleted(call);
+        expect(await call).toEqual(lease);
         state.leases.set(`${lease.runId} ${lease.holder}`, lease);
         return;
       }
@@ -380,15 +397,22 @@ class World {
         return;
       case 'reclaim':
         await this.#at(one.store).reclaimSpace();
+        purge(state, this.#clock.nowMs);
         return;
+      case 'delete':
+      case 'archive':
+      case 'restore':
+      case 'purge':
+        return changeRuns(this.#at(one.store), state, this.#clock.nowMs, one);
     }
   }
 
   async createRun(at: Store | undefined, made: StoredRun): Promise<void> {
     const isTaken = this.#state.runs.has(made.id);
+    const isDeleted = this.#state.deleted.has(made.id);
     const result = await at?.createRun(made).catch((error: unknown) => error);
-    if (isTaken) {
-      expect(result).toMatchObject({ reason: 'rejected' });
+    if (isTaken || isDeleted) {
+      expect(result).toMatchObject({ reason: isDeleted ? 'deleted' : 'rejected' });
       return;
     }
     expect(result).toEqual({ ...made, revision: 1 });
@@ -410,11 +434,33 @@ class World {
         }
       }
       expect(await at.listRuns()).toEqual(model.listRuns(this.#state, {}));
+      const deleted = listDeleted(this.#state);
+      expect(await at.listDeletedRuns()).toEqual(deleted);
+      for (const tombstone of deleted) {
+        expect(await at.findRun(tombstone.id)).toBeUndefined();
+        expect(await at.findDeletedRun(tombstone.id)).toEqual(tombstone);
+      }
     }
+  }
+
+  async #append(at: Store, segments: readonly NewSegment[]): Promise<void> {
+    const call = at.appendSegments(segments);
+    if (this.#isRefused(segments)) return expectDeleted(call);
+    const placed = await call;
+    expect(placed).toEqual(model.append(this.#state, segments));
+    this.#history.push(...placed);
+  }
+
+  #isRefused(segments: readonly NewSegment[]): boolean {
+    return segments.some(({ manifest }) => this.#state.deleted.has(manifest.runId));
   }
 
   /** Two appends at once answer as if one had come after the other, in either order. */
   async #appendBoth(first: readonly NewSegment[], second: readonly NewSegment[]): Promise<void> {
+    if (this.#isRefused([...first, ...second])) {
+      await this.#append(this.#at(0), first);
+      return this.#append(this.#at(1), second);
+    }
     const swapped = model.copyState(this.#state);
     const results = await Promise.all([
       this.#at(0).appendSegments(first),
@@ -442,6 +488,10 @@ class World {
     if (found === undefined) throw new Error('There is no such store.');
     return found;
   }
+}
+
+async function expectDeleted(call: Promise<unknown>): Promise<void> {
+  await expect(call).rejects.toMatchObject({ reason: 'deleted' });
 }
 
 type Placed = readonly (readonly SegmentManifest[] | undefined)[];

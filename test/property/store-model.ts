@@ -3,6 +3,7 @@
  * everything up by walking through them. It shares no code with the stores.
  */
 import type {
+  DeletedRun,
   Lease,
   MergedSegment,
   NewSegment,
@@ -21,14 +22,22 @@ type Stream = {
   holders: Map<string, Live>;
 };
 
+/** A run that was deleted: what it had until it is purged. */
+export type DeletedOfModel = {
+  readonly tombstone: DeletedRun;
+  readonly run: StoredRun;
+  readonly streams: readonly (readonly [string, Stream])[];
+};
+
 export type State = {
   readonly runs: Map<string, StoredRun>;
   readonly streams: Map<string, Stream>;
   readonly leases: Map<string, Lease>;
+  readonly deleted: Map<string, DeletedOfModel>;
 };
 
 export function emptyState(): State {
-  return { runs: new Map(), streams: new Map(), leases: new Map() };
+  return { runs: new Map(), streams: new Map(), leases: new Map(), deleted: new Map() };
 }
 
 /** A copy that changes by itself. */
@@ -37,7 +46,12 @@ export function copyState(state: State): State {
   for (const [name, { next, live, holders }] of state.streams) {
     streams.set(name, { next, live: [...live], holders: new Map(holders) });
   }
-  return { runs: new Map(state.runs), streams, leases: new Map(state.leases) };
+  return {
+    runs: new Map(state.runs),
+    streams,
+    leases: new Map(state.leases),
+    deleted: new Map(state.deleted),
+  };
 }
 
 /** What appending answers: manifests, or undefined when a run is missing. */
@@ -140,6 +154,10 @@ export function listRuns(state: State, filter: RunFilter): StoredRun[] {
   return [...state.runs.values()]
     .filter((run) => filter.projectName === undefined || run.projectName === filter.projectName)
     .filter((run) => filter.statuses === undefined || filter.statuses.includes(run.status))
+    .filter(
+      ({ archivedAtMs }) =>
+        filter.archived === undefined || filter.archived === (archivedAtMs !== undefined),
+    )
     .filter((run) => (filter.tags ?? []).every((tag) => run.tags.includes(tag)))
     .sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? 1 : -1))
     .slice(start, start + (filter.limit ?? Infinity));
