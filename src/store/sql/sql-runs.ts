@@ -1,4 +1,5 @@
 /** Projects, runs and leases of one space in SQL. */
+import { SessionStoreError, show } from '../../base/errors.ts';
 import { LATEST_CHANGES } from '../limits.ts';
 import { storedLeaseShape, type StoredLease } from '../../records/shapes/lease.ts';
 import { projectShape } from '../../records/shapes/project.ts';
@@ -57,22 +58,38 @@ export const NEXT_ORDER = `(SELECT coalesce(max(others.last_order), 0) + 1 FROM 
 
 /** `LIMIT` where no limit was given: SQLite has no OFFSET without one. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+/** A project that is there and is removed before it is read is made again, so many times. */
+const MAX_PROJECT_ATTEMPTS = 20;
 /** Leases of so many runs are asked for by name. */
 const MAX_RUN_IDS = 8;
 
 export function* ensureProject(space: string, project: StoredProject): SqlWork<StoredProject> {
-  yield sql(
-    `INSERT INTO projects (space, ${projects.columns.join(', ')}) VALUES (?, ${placeholders(projects.columns)}) ON CONFLICT DO NOTHING`,
-    space,
-    ...projects.cells(project),
+  const { id, name } = project;
+  for (let attempt = 0; attempt < MAX_PROJECT_ATTEMPTS; attempt++) {
+    yield sql(
+      `INSERT INTO projects (space, ${projects.columns.join(', ')}) VALUES (?, ${placeholders(projects.columns)}) ON CONFLICT DO NOTHING`,
+      space,
+      ...projects.cells(project),
+    );
+    const [row] = yield sql(
+      `SELECT ${projects.selected} FROM projects WHERE space = ? AND name = ?`,
+      space,
+      name,
+    );
+    if (row !== undefined) return projects.read(row, {});
+    const [other] = yield sql(
+      'SELECT text(name) FROM projects WHERE space = ? AND id = ?',
+      space,
+      id,
+    );
+    if (other !== undefined && textCell(other, 0) !== name) throw projectIdTaken(id);
+    // It was there, and the purge of its last run has removed it in between.
+  }
+  throw new SessionStoreError(
+    'busy',
+    `Project ${show(name)} was removed and made by others ${MAX_PROJECT_ATTEMPTS} times in a row. Try again.`,
+    { details: { project: name } },
   );
-  const [row] = yield sql(
-    `SELECT ${projects.selected} FROM projects WHERE space = ? AND name = ?`,
-    space,
-    project.name,
-  );
-  if (row === undefined) throw projectIdTaken(project.id);
-  return projects.read(row, {});
 }
 
 export function* listProjects(space: string): SqlWork<readonly StoredProject[]> {
