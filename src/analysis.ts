@@ -173,13 +173,15 @@ export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/evaluate/health-scor
 export { findPhases } from './analysis/phases/find-phases.ts';
 export { PHASE_DISPLAY_NAMES, type FoundPhase } from './analysis/phases/describe.ts';
 export {
-  analyzePhases,
   PhaseAnalyzer,
   type AnalyzePhasesOptions,
-  type PhaseAnalysisResult,
   type PhaseFilter,
-  type PhaseRecordOptions,
 } from './analysis/phases/phase-analyzer.ts';
+export {
+  analyzePhases,
+  type PhaseAnalysisResult,
+  type PhaseRecordOptions,
+} from './analysis/phases/phases-of.ts';
 export {
   DEFAULT_PHASE_ANALYZER_THRESHOLDS,
   type PhaseAnalyzerConfig,
@@ -196,13 +198,13 @@ export type {
   RoleUnit,
   Sureness,
 } from './analysis/signals/roles/role-types.ts';
+export { ComparisonEngine } from './analysis/compare/comparison-engine.ts';
 export {
   compareColumnGroups,
   compareColumns,
-  ComparisonEngine,
   type CompareOptions,
   type RunComparisonResult,
-} from './analysis/compare/comparison-engine.ts';
+} from './analysis/compare/compare-runs.ts';
 export {
   TARGET_DIRECTIONS,
   type ComparisonEngineConfig,

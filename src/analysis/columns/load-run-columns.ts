@@ -13,7 +13,7 @@ import type { RunSource } from '../../read/scan.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import type { Store } from '../../store/store.ts';
+import type { SegmentSource, Store } from '../../store/store.ts';
 import { emptyColumns, runInfo } from './empty-columns.ts';
 import { batchColumns, layerSeries, nameAt, parameterSeries } from './grouped-series.ts';
 import { placeSeries } from './metric-series.ts';
@@ -22,11 +22,15 @@ import {
   type EventColumns,
   type MetricSeries,
   type RunColumns,
+  type RunInfo,
   type TelemetryColumns,
 } from './run-columns.ts';
 
 /** A run to analyse: a session, a context, or what `openRun` gives. */
 export type AnalyzableRun = TrainingSession | RunContext | RunReader;
+
+/** A run, and where its segments are read from. */
+export type SegmentRun = { readonly store: SegmentSource; readonly runId: string };
 
 /** What {@link loadRunColumns} reads; all of it unless told otherwise. */
 export type WantedColumns = {
@@ -53,22 +57,35 @@ export async function loadRunColumns(
 ): Promise<RunColumns> {
   checkWanted(wanted);
   const { store, runId } = await settle(source);
-  const reader = await openRun(store, runId);
+  const { isLive, run } = await openRun(store, runId);
+  return readRunColumns({ store, runId }, runInfo(run, isLive), wanted);
+}
+
+/**
+ * The same from segments alone, for those who know of the run and have no store: workers.
+ *
+ * @throws {SessionStoreError}
+ */
+export async function readRunColumns(
+  source: SegmentRun,
+  info: RunInfo,
+  wanted: WantedColumns = {},
+): Promise<RunColumns> {
   const isWanted = (name: Exclude<keyof WantedColumns, 'metrics'>): boolean => wanted[name] ?? true;
   const empty = emptyColumns();
-  const metrics = await readMetrics(store, runId, wanted.metrics ?? true);
-  const layers = isWanted('layers') ? await readLayerColumns(reader) : undefined;
-  const parameters = isWanted('parameters') ? await readParameterColumns(reader) : undefined;
+  const metrics = await readMetrics(source, wanted.metrics ?? true);
+  const layers = isWanted('layers') ? await readLayerColumns(source) : undefined;
+  const parameters = isWanted('parameters') ? await readParameterColumns(source) : undefined;
   const telemetry = isWanted('telemetry')
-    ? await readTelemetryTable(reader, checkPosition({}, []))
+    ? await readTelemetryTable(source, checkPosition({}, []))
     : undefined;
   const batches = isWanted('batches')
-    ? await readBatchTable(reader, checkPosition({}, []))
+    ? await readBatchTable(source, checkPosition({}, []))
     : undefined;
-  const events = isWanted('events') ? await readEvents(reader) : undefined;
+  const events = isWanted('events') ? await readEvents(source) : undefined;
   const parts = [layers, parameters, telemetry, batches, events];
   return {
-    run: runInfo(reader.run, reader.isLive),
+    run: info,
     metrics: metrics.series,
     layers: layers === undefined ? [] : layerSeries(layers),
     parameters: parameters === undefined ? [] : parameterSeries(parameters),
@@ -125,12 +142,11 @@ function checkWanted(wanted: WantedColumns): void {
 }
 
 async function readMetrics(
-  store: Store,
-  runId: string,
+  source: SegmentRun,
   wanted: boolean | readonly string[],
 ): Promise<{ series: ReadonlyMap<string, MetricSeries>; damagedSegments: number }> {
   if (wanted === false) return { series: new Map(), damagedSegments: 0 };
-  const read = await readSeries({ store, runId }, wanted === true ? {} : { metricKeys: wanted });
+  const read = await readSeries(source, wanted === true ? {} : { metricKeys: wanted });
   return { series: placeSeries(read.series), damagedSegments: read.damage.length };
 }
 

@@ -1,75 +1,22 @@
 /** Two runs side by side, and many. */
 import { checkFlag, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { systemClock } from '../../base/clock.ts';
-import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import type { Dict } from '../../schema/record.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
-import type { RunColumns } from '../columns/run-columns.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
-import { comparabilityOf, type Comparability } from './comparability.ts';
 import {
   checkComparisonConfig,
   type ComparisonEngineConfig,
   type ComparisonSettings,
 } from './compare-config.ts';
-import { diffConfigs } from './config-diff.ts';
-import type {
-  AlertDiff,
-  ComparedRun,
-  ConfigDiff,
-  LayerSummaryDiff,
-  MetricDiff,
-  PhaseDiff,
-} from './diff-records.ts';
-import { diffAlerts, diffLayers, diffPhases } from './findings-diff.ts';
-import { inOrderOfInterest } from './metric-order.ts';
-import { diffMetric } from './metric-diff.ts';
+import { comparisonOf, type CompareOptions, type RunComparisonResult } from './compare-runs.ts';
 import { groupsOf, type GroupComparison } from './seed-groups.ts';
 import {
   loadMetrics,
   loadRunData,
+  runToCompare,
   openTarget,
-  runDataOf,
   type ComparisonTarget,
-  type RunData,
 } from './run-data.ts';
-
-/** Two runs side by side. */
-export type RunComparisonResult = {
-  /** Version of the stored form of records. */
-  readonly schemaVersion: number;
-  /** ISO 8601. */
-  readonly generatedAt: string;
-  /** `baseline` where the second run is what the first is measured by, else `pairwise`; no figure depends on it. */
-  readonly mode: 'pairwise' | 'baseline';
-  readonly primary: ComparedRun;
-  readonly reference: ComparedRun;
-  readonly comparability: Comparability;
-  /** One for each metric of either run: losses first, then validation, accuracies, other metrics, learning rates, and the machine last. */
-  readonly metricDiffs: readonly MetricDiff[];
-  readonly alertDiff: AlertDiff;
-  /** One for each phase that either run has. */
-  readonly phaseDiffs: readonly PhaseDiff[];
-  /** One for each layer and kind of summary of either run. */
-  readonly layerSummaryDiffs: readonly LayerSummaryDiff[];
-  /** The settings that differ. */
-  readonly configDiffs: readonly ConfigDiff[];
-  /**
-   * Earliest `partingStep` of a training or validation loss, else of any metric; an epoch where all of these were compared by
-   * epoch. Null where none parts.
-   */
-  readonly firstPartingStep: number | null;
-  /** The result as a plain dictionary with snake_case names. */
-  readonly toDict: () => Dict;
-};
-
-/** Options of {@link ComparisonEngine.compare}. */
-export type CompareOptions = {
-  /** Whether the other run is the baseline. Default false. */
-  readonly baseline?: boolean;
-};
 
 /** Compares a run with others. Nothing is stored. */
 export class ComparisonEngine {
@@ -101,8 +48,8 @@ export class ComparisonEngine {
     const primary = await openTarget('session', this.#primary, undefined);
     const reference = await openTarget('other', other, primary.store);
     return comparisonOf(
-      await loadRunData(primary, this.#settings),
-      await loadRunData(reference, this.#settings),
+      await loadRunData(runToCompare(primary), this.#settings),
+      await loadRunData(runToCompare(reference), this.#settings),
       this.#settings,
       await analysisKernel(),
       isBaseline,
@@ -122,14 +69,14 @@ export class ComparisonEngine {
    */
   async compareGroups(others: readonly ComparisonTarget[]): Promise<GroupComparison> {
     const primary = await openTarget('session', this.#primary, undefined);
-    const runs = [await loadMetrics(primary)];
+    const runs = [await loadMetrics(runToCompare(primary))];
     const known = new Set([primary.run.id]);
     for (const [i, other] of others.entries()) {
       const reader = await openTarget(`others[${i}]`, other, primary.store);
       const { id } = reader.run;
       if (known.has(id)) throw invalidInput(`others[${i}]`, id, 'a run that is not given twice');
       known.add(id);
-      runs.push(await loadMetrics(reader));
+      runs.push(await loadMetrics(runToCompare(reader)));
     }
     return groupsOf(runs, this.#settings, await analysisKernel());
   }
@@ -149,102 +96,4 @@ export class ComparisonEngine {
     const { config = {}, ...rest } = options;
     return new ComparisonEngine(primary, config).compare(reference, rest);
   }
-}
-
-/**
- * Compares two runs in memory: imports, a page, files.
- *
- * @throws {QuarkError} `invalid_input` naming the setting
- */
-export async function compareColumns(
-  primary: RunColumns,
-  reference: RunColumns,
-  options: CompareOptions & { readonly config?: ComparisonEngineConfig } = {},
-): Promise<RunComparisonResult> {
-  checkOptionNames('options', options, ['baseline', 'config']);
-  const settings = checkComparisonConfig(options.config ?? {});
-  const first = await runDataOf(primary, settings);
-  const second = await runDataOf(reference, settings);
-  return comparisonOf(first, second, settings, await analysisKernel(), options.baseline ?? false);
-}
-
-/**
- * Many runs in memory, in groups of the same configuration but for seeds.
- *
- * @throws {QuarkError} `invalid_input` naming the setting
- */
-export async function compareColumnGroups(
-  runs: readonly RunColumns[],
-  config: ComparisonEngineConfig = {},
-): Promise<GroupComparison> {
-  const settings = checkComparisonConfig(config);
-  return groupsOf(runs, settings, await analysisKernel());
-}
-
-const LOSS_KEY = /^(?:train|training|val|validation)\/(?:.*_)?loss$/iu;
-
-function comparisonOf(
-  primary: RunData,
-  reference: RunData,
-  settings: ComparisonSettings,
-  kernel: SeriesKernel,
-  isBaseline: boolean,
-): RunComparisonResult {
-  const keys = new Set([...primary.columns.metrics.keys(), ...reference.columns.metrics.keys()]);
-  const metricDiffs = inOrderOfInterest(keys).map((key) => {
-    const one = primary.columns.metrics.get(key) ?? null;
-    const two = reference.columns.metrics.get(key) ?? null;
-    return diffMetric(key, one, two, settings, kernel);
-  });
-  const alertDiff = diffAlerts(primary.alerts, reference.alerts);
-  const phaseDiffs = diffPhases(primary.phases, reference.phases);
-  const layerSummaryDiffs = diffLayers(primary.columns.layers, reference.columns.layers);
-  const configDiffs = diffConfigs(primary.columns.run.config, reference.columns.run.config);
-  const comparability = comparabilityOf(primary, reference, metricDiffs, configDiffs);
-  const mode = isBaseline ? 'baseline' : 'pairwise';
-  const generatedAt = new Date(systemClock.now()).toISOString();
-  const firstPartingStep = partingStepOf(metricDiffs);
-  return Object.freeze({
-    schemaVersion: CURRENT_SCHEMA_VERSION,
-    generatedAt,
-    mode,
-    primary: primary.metadata,
-    reference: reference.metadata,
-    comparability,
-    metricDiffs,
-    alertDiff,
-    phaseDiffs,
-    layerSummaryDiffs,
-    configDiffs,
-    firstPartingStep,
-    toDict: () => ({
-      schema_version: CURRENT_SCHEMA_VERSION,
-      generated_at: generatedAt,
-      mode,
-      primary: primary.metadata.toDict(),
-      reference: reference.metadata.toDict(),
-      comparability: {
-        is_comparable: comparability.isComparable,
-        reasons: comparability.reasons,
-        notes: comparability.notes,
-      },
-      metric_diffs: metricDiffs.map((diff) => diff.toDict()),
-      alert_diff: alertDiff.toDict(),
-      phase_diffs: phaseDiffs.map((diff) => diff.toDict()),
-      layer_summary_diffs: layerSummaryDiffs.map((diff) => diff.toDict()),
-      config_diffs: configDiffs.map((diff) => diff.toDict()),
-      first_parting_step: firstPartingStep,
-    }),
-  });
-}
-
-function partingStepOf(diffs: readonly MetricDiff[]): number | null {
-  const losses = diffs.filter(({ metricKey }) => LOSS_KEY.test(metricKey));
-  const asked = losses.length > 0 ? losses : diffs;
-  // Steps and epochs are not counted alike: the least of both would be neither.
-  const byStep = asked.filter(({ axis }) => axis === 'step');
-  const steps = (byStep.length > 0 ? byStep : asked).flatMap(
-    ({ partingStep }) => partingStep ?? [],
-  );
-  return steps.length === 0 ? null : Math.min(...steps);
 }

@@ -10,9 +10,15 @@ import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import type { RecordOf } from '../../schema/record.ts';
 import type { Store } from '../../store/store.ts';
 import { lastSaidMs } from '../alerts/silences.ts';
-import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
-import type { RunColumns } from '../columns/run-columns.ts';
-import { analyzePhases } from '../phases/phase-analyzer.ts';
+import { runInfo } from '../columns/empty-columns.ts';
+import {
+  readRunColumns,
+  settle,
+  type AnalyzableRun,
+  type SegmentRun,
+} from '../columns/load-run-columns.ts';
+import type { RunColumns, RunInfo } from '../columns/run-columns.ts';
+import { analyzePhases } from '../phases/phases-of.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { comparedRunRecord, type ComparedRun } from './diff-records.ts';
@@ -50,16 +56,23 @@ export async function openTarget(
   return openRun(place.store, place.runId);
 }
 
+/** A run that was opened, and where its segments are read from. */
+export type RunToCompare = SegmentRun & { readonly info: RunInfo; readonly record: RunRecord };
+
+/** What a reader has opened. */
+export function runToCompare({ isLive, run, store }: RunReader): RunToCompare {
+  return { store, runId: run.id, info: runInfo(run, isLive), record: run };
+}
+
 /** Reads a run. What nobody has analysed yet is analysed now, and not stored. */
 export async function loadRunData(
-  reader: RunReader,
+  opened: RunToCompare,
   settings: ComparisonSettings,
 ): Promise<RunData> {
-  const columns = await loadRunColumns(reader);
-  const { id } = reader.run;
-  const scores = await readAll(reader.store, healthScoreTable, id);
-  const alerts = await readAll(reader.store, alertTable, id);
-  const phases = await readAll(reader.store, phaseTable, id);
+  const columns = await readRunColumns(opened, opened.info);
+  const scores = await readAll(opened, healthScoreTable);
+  const alerts = await readAll(opened, alertTable);
+  const phases = await readAll(opened, phaseTable);
   const scoredAtMs = Date.parse(scores.at(-1)?.timestamp ?? '');
   const stored = {
     // An analysis leaves scores, too; alerts alone are of a watch, which does not ask every rule.
@@ -67,12 +80,12 @@ export async function loadRunData(
     alerts: scores.length > 0 && scoredAtMs > lastSaidMs(columns.events) ? alerts : null,
     phases: lastAnalysis(phases),
   };
-  return runDataOf(columns, settings, { run: reader.run, ...stored });
+  return runDataOf(columns, settings, { run: opened.record, ...stored });
 }
 
 /** The metrics of a run, and nothing else. */
-export function loadMetrics(reader: RunReader): Promise<RunColumns> {
-  return loadRunColumns(reader, {
+export function loadMetrics(opened: RunToCompare): Promise<RunColumns> {
+  return readRunColumns(opened, opened.info, {
     layers: false,
     parameters: false,
     telemetry: false,
@@ -130,9 +143,8 @@ function lastAnalysis(phases: readonly PhaseRecord[]): readonly PhaseRecord[] {
 }
 
 async function readAll<C extends TableColumns>(
-  store: Store,
+  { runId, store }: SegmentRun,
   table: TableDefinition<C>,
-  runId: string,
 ): Promise<readonly RecordOf<C>[]> {
   return (await readRecords({ store, runId }, table)).records;
 }

@@ -9,8 +9,8 @@ import { settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { silencedAlerts, silencesOf } from '../alerts/silences.ts';
 import { checkComparisonConfig } from '../compare/compare-config.ts';
-import { loadRunData } from '../compare/run-data.ts';
-import { analyzePhases } from '../phases/phase-analyzer.ts';
+import { loadRunData, runToCompare } from '../compare/run-data.ts';
+import { analyzePhases } from '../phases/phases-of.ts';
 import type { PhaseAnalyzerConfig } from '../phases/thresholds.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
@@ -105,7 +105,7 @@ async function stored(
 ): Promise<Found> {
   const { runId, store } = await settle(source);
   const reader = source instanceof RunReader ? source : await openRun(store, runId);
-  const data = await loadRunData(reader, checkComparisonConfig({ analyzer, phases }));
+  const data = await loadRunData(runToCompare(reader), checkComparisonConfig({ analyzer, phases }));
   const scores = await readRecords(reader, healthScoreTable);
   // An earlier analysis may have been told to append: its last scores are the ones that count.
   const last = new Map(scores.records.map((score) => [score.scoreKey, score]));

@@ -72,14 +72,19 @@ export class WorkerClient {
   }
 
   /**
-   * Runs one call. An unshared buffer is transferred, and comes back with the reply.
+   * Runs one call. An unshared buffer is transferred, and comes back with the reply; `ports` of the call move to the worker.
    *
    * @throws {QuarkError} `kernel_failed` when the worker dies or does not answer in time, or the call cannot be sent to it
    */
-  async run(call: unknown, buffer: ArrayBufferLike, timeoutMs: number): Promise<WorkerReply> {
+  async run(
+    call: unknown,
+    buffer: ArrayBufferLike,
+    timeoutMs: number,
+    ports: readonly MessagePort[] = [],
+  ): Promise<WorkerReply> {
     this.#worker.setBusy(true);
     try {
-      return await this.#race(() => this.#send(call, buffer), timeoutMs, 'answer');
+      return await this.#race(() => this.#send(call, buffer, ports), timeoutMs, 'answer');
     } finally {
       this.#worker.setBusy(false);
     }
@@ -103,9 +108,13 @@ export class WorkerClient {
     }
   }
 
-  #send(call: unknown, buffer: ArrayBufferLike): Promise<WorkerReply> {
+  #send(
+    call: unknown,
+    buffer: ArrayBufferLike,
+    ports: readonly MessagePort[],
+  ): Promise<WorkerReply> {
     return this.#remote.run(
-      call,
+      ports.length === 0 ? call : transfer(call, [...ports]),
       buffer instanceof ArrayBuffer ? transfer(buffer, [buffer]) : buffer,
     );
   }

@@ -15,8 +15,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly size: number;
   /** Ways of making a worker, in the order in which they are tried. */
   readonly ways: readonly WorkerWay[];
-  /** The modules for the workers; where it rejects, they run plain JavaScript. */
-  readonly modules: () => Promise<Modules>;
+  /** The modules for the workers; where it rejects, they run plain JavaScript. Left out for workers that need none. */
+  readonly modules?: () => Promise<Modules>;
   /** Runs a call on this thread. */
   readonly runHere: Execute<C, R>;
   readonly clock: Clock;
@@ -55,6 +55,7 @@ export type PoolState = {
 type Task<C, R> = {
   readonly call: C;
   readonly buffer: ArrayBufferLike;
+  readonly ports: readonly MessagePort[];
   readonly resolve: (value: R) => void;
   readonly reject: (error: unknown) => void;
   readonly finish: (buffer: ArrayBufferLike | undefined) => void;
@@ -103,15 +104,19 @@ export class WorkerPool<C, R> {
     };
   }
 
-  /** Queues a call about the contents of `buffer`, which is the pool's until `done`. */
-  run(call: C, buffer: ArrayBufferLike): PoolRun<R> {
+  /**
+   * Queues a call about the contents of `buffer`, which is the pool's until `done`.
+   *
+   * @param ports those in the call: they move to the worker
+   */
+  run(call: C, buffer: ArrayBufferLike, ports: readonly MessagePort[] = []): PoolRun<R> {
     let finish: Task<C, R>['finish'] = nothing;
     const done = new Promise<ArrayBufferLike | undefined>((resolve) => {
       finish = resolve;
     });
     let cancel: PoolRun<R>['cancel'] = nothing;
     const result = new Promise<R>((resolve, reject) => {
-      const task: Task<C, R> = { call, buffer, resolve, reject, finish };
+      const task: Task<C, R> = { call, buffer, ports, resolve, reject, finish };
       cancel = (error) => {
         const at = this.#queue.indexOf(task);
         if (at >= 0) {
@@ -213,7 +218,8 @@ export class WorkerPool<C, R> {
   async #runOn(client: WorkerClient, task: Task<C, R>): Promise<void> {
     this.#busy.set(task, client);
     try {
-      const reply = await client.run(task.call, task.buffer, this.#config.callTimeoutMs);
+      const { buffer, call, ports } = task;
+      const reply = await client.run(call, buffer, this.#config.callTimeoutMs, ports);
       const { outcome } = reply;
       if (outcome.ok) task.resolve(outcome.value as R); // bytes become types: the host runs what `runHere` runs
       else task.reject(rebuildError(outcome.error));
@@ -243,7 +249,7 @@ export class WorkerPool<C, R> {
 
   async #modules(): Promise<Modules | null> {
     try {
-      return await this.#config.modules();
+      return (await this.#config.modules?.()) ?? null;
     } catch (error) {
       this.#note(`without WebAssembly: ${messageOf(error)}`);
       return null;
