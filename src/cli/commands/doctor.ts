@@ -47,6 +47,10 @@ export const doctorCommand: Command = {
         value: 'DIR',
         help: 'The folder of those files. Default: .quark/quarantine; needed for PostgreSQL.',
       },
+      acknowledge: {
+        kind: 'flag',
+        help: 'Note that rows and payloads which are gone for good are known to be: they no longer count as wrong, until more is missing.',
+      },
       json: JSON_OPTION,
     },
     notes: [
@@ -99,7 +103,7 @@ async function examine(context: CommandContext): Promise<Examination> {
   const { args, io } = context;
   const storage = serviceStorage(context, args.text('storage-dir'));
   if (/^https?:/i.test(storage)) {
-    if (args.flag('repair'))
+    if (args.flag('repair') || args.flag('acknowledge'))
       throw new UsageError(
         'A service is repaired at its machine, with --storage-dir or --storage postgresql://...',
         'doctor',
@@ -123,6 +127,7 @@ async function examine(context: CommandContext): Promise<Examination> {
   const report = await examineStore(storage, {
     objects: s3OptionsFromEnvironment(io.env),
     repairs: args.flag('repair'),
+    acknowledges: args.flag('acknowledge'),
     ...(args.flag('quarantine') ? { quarantine: folder ?? '' } : {}),
   });
   return { ...report, summary: summaryOf(report), counts: countsOf(report) };

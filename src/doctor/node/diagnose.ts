@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import type { S3Options } from '../../store/objects/s3-config.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
+import { acknowledge, withAcknowledged } from './acknowledged.ts';
 import { checkBlobs } from './check-blobs.ts';
 import { checkDatabase, judgeIndexes } from './check-database.ts';
 import { checkRuns } from './check-runs.ts';
@@ -11,6 +12,7 @@ import { checkSegments } from './check-segments.ts';
 import { checkService, type ServiceCheckOptions } from './check-service.ts';
 import { checkStreams } from './check-streams.ts';
 import { checkSurroundings } from './check-surroundings.ts';
+import { checkUsage } from './check-usage.ts';
 import type { DoctorFinding, Report } from './finding.ts';
 import { openPatient, type Patient } from './patient.ts';
 import { repairFindings } from './repair.ts';
@@ -26,6 +28,11 @@ export type DoctorOptions = {
    * a store in a folder. Default: they stay, and readers report them.
    */
   readonly quarantine?: string | undefined;
+  /**
+   * Notes that rows and payloads which are gone for good are known to be: from then on such a finding is a note, until more is missing.
+   * Default false.
+   */
+  readonly acknowledges?: boolean;
   readonly clock?: Clock;
 };
 
@@ -68,7 +75,24 @@ export async function examineStore(
     repaired.push(...done);
     examined = await examine(uri, options);
   }
+  if (options.acknowledges === true) {
+    await acknowledgeAll(uri, examined, options);
+    examined = await examine(uri, options);
+  }
   return { ...examined, repaired };
+}
+
+async function acknowledgeAll(
+  uri: string,
+  { findings, nowMs }: Examined,
+  { objects }: DoctorOptions,
+): Promise<void> {
+  const spaces = await openSpaces(uri, { objects, create: false });
+  try {
+    await acknowledge(spaces, findings, nowMs);
+  } finally {
+    await spaces.close();
+  }
 }
 
 async function repairOnce(
@@ -122,6 +146,9 @@ async function examine(
     if (await checkDatabase(patient, report)) {
       await guarded(patient, report, () => checkStreams(patient, report));
       await guarded(patient, report, () => checkRuns(patient, nowMs, report));
+      // What is found by a damaged index is counted wrongly.
+      if (findings.every(({ code }) => code !== 'index_damaged'))
+        await guarded(patient, report, () => checkUsage(patient, report));
       await guarded(patient, report, async () => {
         const { bytes, references, rows, segments } = await checkSegments(patient, report);
         Object.assign(counts, { segments, rows, segmentBytes: bytes });
@@ -129,6 +156,7 @@ async function examine(
         Object.assign(counts, { blobs: blobs.blobs, blobBytes: blobs.bytes });
       });
       await guarded(patient, report, () => checkSurroundings(patient, nowMs, report));
+      findings.splice(0, findings.length, ...(await withAcknowledged(patient, findings)));
     }
   } finally {
     await patient.close();

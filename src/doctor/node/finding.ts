@@ -16,6 +16,7 @@ export const REPAIRS = [
   'rebuild_tags',
   'raise_sequence',
   'remove_lapsed_leases',
+  'recount_usage',
   'adopt_blob',
   'remove_leftovers',
   'quarantine_segment',

@@ -21,6 +21,7 @@ import {
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
 import { MANIFEST_COLUMNS, manifestOf } from '../../store/sql/sql-manifests.ts';
+import { recountSpace } from '../../store/sql/sql-usage.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
 import type { DoctorFinding, Repair } from './finding.ts';
@@ -81,6 +82,10 @@ const REPAIR: {
     await database.transaction(function* () {
       yield sql('DELETE FROM leases WHERE expires_at_ms <= ?', nowMs);
     });
+    return true;
+  },
+  async recount_usage({ database }, [space]) {
+    await database.transaction(() => recountSpace(String(space)));
     return true;
   },
   async adopt_blob(spaces, [space, sha256], { location }) {
