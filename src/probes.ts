@@ -76,7 +76,7 @@ export type {
   ByteStream,
   LoadedPayload,
 } from './instruments/artifacts/payload.ts';
-export { type ArtifactFilter } from './read/tables.ts';
+export { readArtifacts, type ArtifactFilter } from './read/tables.ts';
 
 export { DataDiagnostics } from './instruments/diagnostics/data-diagnostics.ts';
 export type {

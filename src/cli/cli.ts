@@ -13,6 +13,7 @@ import { compareCommand } from './commands/compare.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { artifactsCommand } from './commands/artifacts.ts';
 import { eventsCommand } from './commands/events.ts';
 import { exportCommand } from './commands/export.ts';
 import { gcCommand } from './commands/gc.ts';
@@ -42,6 +43,7 @@ const COMMANDS: readonly Command[] = [
   showCommand,
   metricsCommand,
   eventsCommand,
+  artifactsCommand,
   analyzeCommand,
   phasesCommand,
   compareCommand,

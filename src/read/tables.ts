@@ -60,7 +60,14 @@ export type ArtifactFilter = PositionFilter & {
   readonly payloadFormat?: ArtifactPayloadFormat | undefined;
 };
 
-/** Artifacts in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
+/**
+ * Artifacts of a stored run, in the order they were persisted, and the segments that could not be read.
+ *
+ * @example
+ * const { records } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
 export function readArtifacts(
   run: ReadableRun,
   filter: ArtifactFilter = {},

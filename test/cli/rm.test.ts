@@ -141,6 +141,24 @@ it('names a live run before it goes', async () => {
   });
 });
 
+it('lists the keys of the artifacts of a run', async () => {
+  expect(await run('artifacts', 'run_b')).toMatchObject({ code: 0, stderr: 'No artifacts.\n' });
+  await store.appendSegments([
+    artifactSegmentOf(0, [['a'.repeat(64)], ['b'.repeat(64)]], { runId: 'run_b' }),
+  ]);
+  const { code, stdout } = await run('artifacts', 'run_b');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/KEY +TYPE/);
+  expect(stdout).toMatch(/^a1 .*art_writer_a_0_1$/m);
+  const listed = JSON.parse((await run('artifacts', 'run_b', '--key', 'a0', '--json')).stdout);
+  expect(listed).toMatchObject([{ artifact_key: 'a0', id: 'art_writer_a_0_0', size_bytes: 1 }]);
+  expect(await run('rm', 'run_b', '--artifact', listed[0].artifact_key, '--yes')).toMatchObject({
+    code: 0,
+  });
+  expect((await run('artifacts', 'run_b')).stdout).not.toContain('a0');
+  expect((await run('artifacts', 'run_b', '--type', 'other')).stderr).toBe('No artifacts.\n');
+});
+
 it('deletes a table or an artifact of a run, after asking', async () => {
   await store.appendSegments([metricSegmentOf(0, { runId: 'run_b' })]);
   await store.appendSegments([artifactSegmentOf(0, [['1'.repeat(64)]], { runId: 'run_b' })]);

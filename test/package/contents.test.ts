@@ -364,6 +364,7 @@ describe('exported names', () => {
         "StepTelemetryScope",
         "SystemTelemetry",
         "TELEMETRY_METRIC_KEYS",
+        "readArtifacts",
         "readBatchDiagnostics",
         "readLayerColumns",
         "readLayerSummaries",
