@@ -286,6 +286,10 @@ describe('a session with a service', () => {
   test('names what is wrong with its configuration, and never the key', async () => {
     const options = { project: 'p', storageDir: place() };
     const wrong = { code: 'invalid_input' };
+    for (const compareEveryMs of [999, 86_400_001, Number.NaN])
+      expect(() => configurePersistence({ compareEveryMs })).toThrow(
+        /compareEveryMs must be a number of milliseconds from 1000 to 86400000/,
+      );
     await expect(
       TrainingSession.startRun({ ...options, persistenceUrl: 'ftp://x' }),
     ).rejects.toMatchObject({ ...wrong, details: { field: 'persistenceUrl' } });
