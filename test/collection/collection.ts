@@ -1,13 +1,21 @@
 /** All entries. A file of entries is an import and an item here. */
+import { boosting } from './boosting.ts';
 import type { CollectionEntry } from './entry.ts';
 import { keras } from './keras.ts';
 import { languageModels } from './language-models.ts';
+import { notebooks } from './notebooks.ts';
+import { reinforcement } from './reinforcement.ts';
 import { tables } from './tables.ts';
+import { textTables } from './text-tables.ts';
 import { trackers } from './trackers.ts';
 
 export const COLLECTION: readonly CollectionEntry[] = [
+  ...boosting,
   ...keras,
   ...languageModels,
+  ...notebooks,
+  ...reinforcement,
   ...tables,
+  ...textTables,
   ...trackers,
 ];

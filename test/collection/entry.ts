@@ -23,7 +23,7 @@ export type CollectionEntry = {
   readonly at?: Readonly<Record<string, number>>;
   /** What the problems say, one each; default: there are none. */
   readonly problems?: readonly (string | RegExp)[];
-  /** What the analysis of the last run says: whole lines of what `judge` makes, or patterns for any part of it, the report among it. */
+  /** What the analysis of the last run says: whole lines of what `judge` makes in that test, or patterns for any part of it. */
   readonly says: readonly (string | RegExp)[];
   /** What it must not say. */
   readonly saysNot?: readonly (string | RegExp)[];

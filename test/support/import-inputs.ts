@@ -96,6 +96,85 @@ function texts(): (readonly [string, Files])[] {
       },
     ],
     [
+      'text_log',
+      {
+        'xgb.log': `${rows.map(({ step, loss }) => `[${step}]\ttrain-rmse:${loss}+0.1\teval-ndcg@5-:${loss}`).join('\n')}\nStopping. Best iteration:\n[3]\ttrain-rmse:0.1\n[1]\ttraining's l2: 0.5\tcv_agg's valid l2: 0.4 + 0.1\n0:\tlearn: 0.6\ttest: 0.5\tbest: 0.5 (0)\ttotal: 1ms\n`,
+      },
+    ],
+    [
+      'text_log',
+      {
+        'ppo.log': rows
+          .map(
+            ({ step, loss }) =>
+              `----------------------------\n| rollout/        |        |\n|    ep_rew_mean  | ${loss}    |\n| total_timesteps | ${step}   |\n----------------------------\nepoch  train_loss  valid_loss  accuracy\n${step}  ${loss}  No log  0.5\n`,
+          )
+          .join(''),
+      },
+    ],
+    [
+      'notebook',
+      {
+        'a.ipynb': JSON.stringify({
+          cells: [
+            {
+              cell_type: 'code',
+              outputs: [
+                {
+                  output_type: 'stream',
+                  name: 'stdout',
+                  text: rows.map(
+                    ({ loss }, i) => `Epoch ${i + 1}/12\n9/9 [==] - 1s - loss: ${loss}\n`,
+                  ),
+                },
+                {
+                  output_type: 'display_data',
+                  data: {
+                    'text/html': `<table><tr><th>Step</th><th>Training Loss</th></tr>${rows.map(({ loss, step }) => `<tr><td>${step}</td><td>${loss}</td></tr>`).join('')}</table>`,
+                  },
+                },
+                { output_type: 'error', ename: 'E', evalue: 'x', traceback: ['a'] },
+              ],
+            },
+          ],
+          metadata: { kernelspec: { display_name: 'Python 3' } },
+          nbformat: 4,
+        }),
+      },
+    ],
+    [
+      'catboost',
+      {
+        'catboost_info/catboost_training.json': `{"meta":{"test_sets":["test"],"test_metrics":[{"name":"Logloss"}],"learn_metrics":[{"name":"Logloss"}],"learn_sets":["learn"]},"iterations":[${rows.map(({ loss, step }) => `{"learn":[${loss}],"iteration":${step},"test":[${loss}]}`).join(',')}]}`,
+        'catboost_info/learn_error.tsv': 'iter\tLogloss\n0\t0.5\n',
+      },
+    ],
+    ['catboost', { 'learn_error.tsv': 'iter\tLogloss\n0\t0.5\n1\t0.4\n' }],
+    [
+      'monitor',
+      {
+        'm/0.monitor.csv':
+          '#{"t_start": 1609459200.5, "env_id": "x"}\nr,l,t\n1.5,10,0.5\n2.5,20,1.5\n',
+        'm/1.monitor.csv': '#{"t_start": 1609459200.5, "env_id": "x"}\nr,l,t\n1.5,10,0.7\n',
+      },
+    ],
+    [
+      'ray',
+      {
+        'r/result.json': rows
+          .map(({ loss, step }) =>
+            JSON.stringify({
+              a: { loss },
+              training_iteration: step,
+              trial_id: 'x',
+              timesteps_total: step * 10,
+            }),
+          )
+          .join('\n'),
+        'r/params.json': '{"lr": 0.1}',
+      },
+    ],
+    [
       'mlflow',
       {
         'mlruns/1/meta.yaml': "experiment_id: '1'\nname: digits\n",

@@ -1,14 +1,18 @@
 /** The known formats. An importer is one file, and one line here. */
+import { catBoost } from './formats/catboost.ts';
 import { csv } from './formats/csv.ts';
 import { dvclive } from './formats/dvclive.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
 import { jsonCurves } from './formats/json-curves.ts';
 import { jsonLinesImporter } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
+import { monitor } from './formats/monitor.ts';
+import { notebook } from './formats/notebook.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
 import { quarkArrow } from './formats/quark-arrow.ts';
 import { parquet } from './formats/parquet.ts';
 import { quarkFile } from './formats/quark-file.ts';
+import { ray } from './formats/ray.ts';
 import { sacred } from './formats/sacred.ts';
 import { tensorBoard } from './formats/tensorboard.ts';
 import { textLog } from './formats/text-log.ts';
@@ -36,6 +40,10 @@ export const IMPORTERS: readonly Importer[] = [
   quarkProfiler,
   wandbLegacy,
   wandb,
+  notebook,
+  catBoost,
+  monitor,
+  ray,
   jsonCurves,
 ];
 

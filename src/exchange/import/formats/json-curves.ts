@@ -18,18 +18,24 @@ const MAX_COUNTERS = 10_000_000;
 const NUMBER = String.raw`(?:-?\d[\d.eE+-]*|NaN|-?Infinity|null)`;
 /** The first list of a file that is longer than what is looked at: many numbers. */
 const LONG_LIST = new RegExp(String.raw`^\s*\{\s*"[^"]{1,500}"\s*:\s*\[(?:\s*${NUMBER}\s*,){10}`);
+/** The first curve of the first evaluation set. */
+const LONG_SET = new RegExp(
+  String.raw`^\s*\{\s*"[^"]{1,500}"\s*:\s*\{\s*"[^"]{1,500}"\s*:\s*\[(?:\s*${NUMBER}\s*,){10}`,
+);
 const LIST_OF_ROWS = /^\s*\[\s*\{[^{}[\]]*"[^"]*"\s*:\s*-?\d/;
 const COUNTERS = new Set([...ROW_NAMES.step, ...ROW_NAMES.epoch, ...ROW_NAMES.time]);
 
 /** JSON of curves. */
 export const jsonCurves: Importer = {
   format: 'json',
-  title: 'JSON of curves (Keras History, lists of objects)',
+  title: 'JSON of curves (Keras History, evals_result of XGBoost and LightGBM, lists of objects)',
   detect({ text, bytes, file }) {
     if (!/^\s*[{[]/.test(text)) return 0;
     const bonus = /history|metrics|log/i.test(file.path) ? 0.05 : 0;
     if (bytes.length < file.sizeBytes)
-      return LONG_LIST.test(text) || LIST_OF_ROWS.test(text) ? 0.15 + bonus : 0;
+      return LONG_LIST.test(text) || LONG_SET.test(text) || LIST_OF_ROWS.test(text)
+        ? 0.15 + bonus
+        : 0;
     try {
       return isCurves(parseLenientJson(text, SNIFFED_DEPTH)) ? 0.15 + bonus : 0;
     } catch {
@@ -54,6 +60,11 @@ function isCurves(value: unknown): boolean {
   if (!isRowObject(value)) return false;
   const inner: unknown = value['history'];
   const lists = Object.values(isRowObject(inner) ? inner : value);
+  return areCurves(lists) || (lists.length > 0 && lists.every(isSet));
+}
+
+/** Lists of numbers of one length. */
+function areCurves(lists: readonly unknown[]): boolean {
   const [first] = lists;
   return (
     Array.isArray(first) &&
@@ -65,6 +76,11 @@ function isCurves(value: unknown): boolean {
         list.every((item) => item === null || metricNumber(item) !== undefined),
     )
   );
+}
+
+/** Results of one evaluation set of a program that boosts trees: a curve for each measure. */
+function isSet(value: unknown): value is RowObject {
+  return isRowObject(value) && areCurves(Object.values(value));
 }
 
 async function readCurves(file: InputFile, context: ImportContext): Promise<void> {
@@ -81,6 +97,10 @@ async function readCurves(file: InputFile, context: ImportContext): Promise<void
       const { key, value } = part;
       if (!isRowObject(value)) continue;
       const lists = Object.entries(value).filter(([, list]) => Array.isArray(list));
+      if (key !== 'history' && isSet(value)) {
+        pushSet(await sink(), key, value);
+        continue;
+      }
       if (key !== 'history' || lists.length === 0) (await sink()).config({ [key]: value });
       else
         for (const [name, list] of lists)
@@ -116,6 +136,17 @@ async function readCounters(file: InputFile, context: ImportContext): Promise<Co
   const find = (names: readonly string[]): number[] | undefined =>
     names.map((name) => lists.get(name)).find((list) => list !== undefined);
   return { step: find(ROW_NAMES.step), epoch: find(ROW_NAMES.epoch), time: find(ROW_NAMES.time) };
+}
+
+/** Curves of one evaluation set: their positions are rounds, which are steps. */
+function pushSet(sink: RunSink, set: string, measures: RowObject): void {
+  for (const [name, list] of Object.entries(measures)) {
+    const metric = sink.metric(`${set}/${name}`);
+    for (const [step, item] of (Array.isArray(list) ? list : []).entries()) {
+      const value = metricNumber(item);
+      if (value !== undefined) sink.push(metric, value, step, Number.NaN, Number.NaN);
+    }
+  }
 }
 
 /** Values of a curve. Without counters their positions are epochs, as those of Keras are. */

@@ -11,6 +11,7 @@ import { linearPatterns } from '../text/user-patterns.ts';
 import { readLines } from '../../../codecs/lines.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
 import { reportProblem } from '../sink/problems.ts';
+import { BarStates } from '../text/bar-states.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
@@ -31,13 +32,14 @@ const NO_LOG_NAME =
 export const textLog: Importer = {
   format: 'text_log',
   title:
-    'Text log (timm, Swin, DeiT, fairseq, nnU-Net, Megatron-LM, nanoGPT, Keras, PyTorch, key=value)',
+    'Text log (timm, Swin, DeiT, fairseq, nnU-Net, Megatron-LM, nanoGPT, Keras, PyTorch, XGBoost, LightGBM, CatBoost, Stable-Baselines, key=value)',
   detect({ text, bytes, file, options }) {
     if (bytes.includes(0) || NO_LOG_NAME.test(file.path)) return 0;
     const reader = new LogReader(options.patterns, linearPatterns(options.pattern));
     const isNamed = LOG_NAME.test(file.path);
     let pairLines = 0;
     let lostLines = 0;
+    let hasTable = false;
     for (const line of text.split('\n', SNIFFED_LINES)) {
       const cut = line.slice(-SNIFFED_LINE_CHARS);
       const row = reader.read(cut);
@@ -45,9 +47,12 @@ export const textLog: Importer = {
         if (lossesIn(lastState(cut)).length > 0) lostLines++;
         continue;
       }
-      if (row.pattern !== 'pairs') return 0.75;
-      pairLines++;
+      if (row.pattern === 'table') hasTable = true;
+      else if (row.pattern === 'pairs') pairLines++;
+      else return 0.75;
     }
+    // Columns that are apart by tabs are a table of their own kind.
+    if (hasTable) return 0.45;
     if (pairLines > 0) return isNamed || pairLines > 1 ? 0.4 : 0.1;
     // Losses that are not understood are read to say so.
     if (lostLines >= (isNamed ? 1 : LOST_LINES)) return 0.07;
@@ -68,8 +73,7 @@ class LogImport {
   readonly #lost = new UnreadLossCounter();
   /** Arguments come before the run they belong to. */
   #settings = new Map<string, unknown>();
-  /** The last state of a bar, until it is certain that it was the last. */
-  #bar: LogRow | undefined;
+  readonly #bars = new BarStates();
   #line = 0;
 
   constructor(file: InputFile, context: ImportContext, described?: ImportedRun) {
@@ -97,33 +101,15 @@ class LogImport {
         continue;
       }
       const row = this.#reader.read(text);
-      if (row !== undefined || !isBar(text)) {
+      if (row !== undefined || !(isBar(text) || this.#reader.isInside)) {
         const names = row?.values.map(([name]) => name) ?? [];
         this.#lost.take(lastState(text.slice(-SNIFFED_LINE_CHARS)), number, names);
       }
-      if (row !== undefined) await this.#take(row);
+      if (row === undefined) continue;
+      for (const certain of this.#bars.take(row)) await this.#add(certain);
     }
-    await this.#endBar();
+    for (const certain of this.#bars.end()) await this.#add(certain);
     this.#finish();
-  }
-
-  /** Rows of a bar wait: the state after it says the same again, with more of the epoch in it. */
-  async #take(row: LogRow): Promise<void> {
-    const before = this.#bar;
-    if (before !== undefined && before.bar === row.bar) {
-      const values = new Map([...before.values, ...row.values]);
-      this.#bar = { ...row, values: [...values] };
-      return;
-    }
-    await this.#endBar();
-    if (row.bar === undefined) await this.#add(row);
-    else this.#bar = row;
-  }
-
-  async #endBar(): Promise<void> {
-    const row = this.#bar;
-    this.#bar = undefined;
-    if (row !== undefined) await this.#add(row);
   }
 
   async #add(row: LogRow): Promise<void> {

@@ -4,6 +4,8 @@ import { instantFromText, numberFromText } from '../../../codecs/number-text.ts'
 import type { TextLogPattern } from '../sink/importer.ts';
 import { END, NUMBER, pairs, pattern, type ProgramPattern } from '../text/pattern-parts.ts';
 import { PROGRAM_PATTERNS } from '../text/program-patterns.ts';
+import { BoostingLines } from './boosting-lines.ts';
+import { ColumnTables, KeyValueBoxes } from './log-tables.ts';
 
 /**
  * The known patterns, in the order in which they are tried; the first that finds a number in a line takes it. Patterns of the user come
@@ -166,6 +168,13 @@ export class LogReader {
   /** Counts the head lines of epochs and the bars that began again: a bar of another lap is another bar. */
   #lap = 0;
   #barAt = 0;
+  /** Whether the last line is a part of a box, which is read as a whole. */
+  isInside = false;
+  readonly #boosting = new BoostingLines();
+  readonly #boxes = new KeyValueBoxes();
+  readonly #tables = new ColumnTables();
+  /** The last bar of Keras that began an epoch. */
+  #epochBar = { lap: -1, length: '' };
 
   /** @param linear patterns of the user that were given as text; they come first */
   constructor(patterns: readonly TextLogPattern[] = [], linear: readonly LinearPattern[] = []) {
@@ -176,6 +185,7 @@ export class LogReader {
   /** What a line says; undefined when it says nothing of the training. */
   read(line: string): LogRow | undefined {
     const text = lastState(line);
+    this.isInside = false;
     if (text === '' || isRunning(text)) return undefined;
     for (const one of this.#linear) {
       const row = this.#row({ name: one.source }, linearGroups(one, text), text);
@@ -185,9 +195,24 @@ export class LogReader {
       const row = this.#row(known, groupsIn(known, text), text);
       if (row === undefined) continue;
       if (known.isCommon !== true) this.#hasProgram = true;
-      return row;
+      return isKeras(row) ? this.#kerasRow(row, text) : row;
     }
-    return this.#general(text);
+    const box = this.#boxes.read(text);
+    this.isInside = box.isInside;
+    const row = box.row ?? this.#boosting.read(text) ?? this.#tables.read(text);
+    if (row !== undefined) this.#hasProgram = true;
+    return row ?? (box.isInside ? undefined : this.#general(text));
+  }
+
+  /** A bar of another length than that of the epoch, without an epoch that began before it, is of an evaluation. */
+  #kerasRow(row: LogRow, text: string): LogRow {
+    const length = /^\s{0,10}\d{1,16}\/(\d{1,16})\s/.exec(text)?.[1] ?? '';
+    const { lap, length: epochLength } = this.#epochBar;
+    const isEvaluation = lap === this.#lap && lap > 0 && length !== epochLength && length !== '';
+    if (!isEvaluation) this.#epochBar = { lap: this.#lap, length };
+    return isEvaluation
+      ? { ...row, values: row.values.map(([name, value]) => [`test/${name}`, value]) }
+      : row;
   }
 
   #row(
@@ -358,6 +383,15 @@ function nameOfTop(name: string): string {
   return name.replace(/^(?:acc|prec)@?([15])$/i, 'acc$1');
 }
 
+/** Whether a row is a bar of Keras that says of no epoch. */
+export function isSilentBar(row: LogRow): boolean {
+  return isKeras(row) && row.epoch !== row.epoch && row.step !== row.step;
+}
+
+function isKeras({ pattern: name }: LogRow): boolean {
+  return name === 'keras' || name === 'keras_short';
+}
+
 /** The counters of a line of no known program. The loader is what OpenMMLab writes behind the word epoch: train, val. */
 function countersIn(
   text: string,
@@ -397,7 +431,7 @@ function hasPhase(key: string): boolean {
 }
 
 function isCounter(key: string): boolean {
-  return /^(?:.* )?(?:epochs?|(?:global[_ ]?)?steps?|iteration|iters?|update|batch|rank|pid)$/i.test(
+  return /^(?:.* )?(?:epochs?|(?:global[_ ]?)?steps?|iteration|iters?|update|batch|rank|pid|v_num)$/i.test(
     key,
   );
 }

@@ -22,6 +22,12 @@ export class Counters {
     return !(this.#last > this.#first) && !(this.#lastEpoch > this.#firstEpoch);
   }
 
+  /** Whether a row with these counters would stand where the first row stood, or before. */
+  isAtFirst(step: number, epoch: number): boolean {
+    const hasBegun = step === step ? this.#first === this.#first : this.#firstEpoch === epoch;
+    return hasBegun && !(step > this.#first) && !(epoch > this.#firstEpoch);
+  }
+
   /**
    * Takes the counters of a row, NaN for one that is not there. True when they are back where they began: this is another run, when the
    * row has something that was there at the beginning too. {@link begin} then starts over.
@@ -34,11 +40,11 @@ export class Counters {
       const isLater = this.#isLaterEpoch(step, Math.floor(epoch), epochSteps);
       if (!(step < this.#last)) {
         const hasLaps = this.#laps.length > 0 && !isLater;
-        if (hasLaps && this.#lastEpoch > this.#firstEpoch && this.#isBefore(step, epoch))
+        if (hasLaps && this.#lastEpoch > this.#firstEpoch && this.#isAtBeginning(step, epoch))
           return true;
         if (!(this.#first <= step)) this.#first = step;
       } else if (!isLater) {
-        if (this.#last > this.#first && this.#isBefore(step, epoch)) return true;
+        if (this.#last > this.#first && this.#isAtBeginning(step, epoch)) return true;
         if (step < this.#first) this.#first = step;
       }
       this.#last = step;
@@ -60,7 +66,12 @@ export class Counters {
     this.#laps = [];
   }
 
-  #isBefore(step: number, epoch: number): boolean {
+  /** Whether a row with these counters would stand before the last one. */
+  isBefore(step: number, epoch: number): boolean {
+    return step === step ? step < this.#last : epoch < this.#lastEpoch;
+  }
+
+  #isAtBeginning(step: number, epoch: number): boolean {
     return step <= this.#first && !(epoch > this.#firstEpoch);
   }
 

@@ -40,6 +40,9 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   { name: /^(?:val|valid|validation|dev)[/_. -]acc(?:uracy)?_epoch$/, key: 'val/accuracy' },
   { name: 'total_loss', key: 'train/loss' },
   { name: /^test[/_. -]loss$/, key: 'test/loss' },
+  // LightGBM counts its validation sets, the training set among them; XGBoost counts all of its evaluation sets, and the first may be that of the training.
+  { name: /^valid_[01]\/(.+)$/, key: 'val/$1' },
+  { name: /^validation_(\d+)\/(.+)$/, key: 'validation_$1/$2' },
   // Megatron-LM, llm.c
   { name: 'lm loss', key: 'train/loss' },
   { name: /^val\/lm loss(?: value)?$/, key: 'val/loss' },

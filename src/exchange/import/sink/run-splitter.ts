@@ -18,11 +18,14 @@ export class RunSplitter {
   readonly #counters = new Counters();
   /** What had a value while the counters stood at their first. */
   readonly #first = new Set<string>();
+  /** What has had a value in the run. */
+  readonly #names = new Set<string>();
   #sink: RunSink | undefined;
   #runCount = 0;
   /** Places that rows without a step were at, and the last of them. */
   #placeCount = 0;
   #lap = Number.NaN;
+  #isMarked = false;
 
   constructor(context: ImportContext, file: InputFile, described: ImportedRun) {
     this.#context = context;
@@ -53,20 +56,35 @@ export class RunSplitter {
     return this.#placeCount;
   }
 
+  /**
+   * What follows is of another call. Where it goes back to where the run began, it is another run, whatever it measures; so it is where it goes
+   * back at all and measures nothing that the run has. Where the run has a single position, it is another one when it measures the same.
+   */
+  mark(): void {
+    this.#isMarked = true;
+  }
+
   /** The run of a row with these counters and metrics; undefined when it is to be begun with {@link begin}. */
   find(
     { step, epoch, epochSteps }: RowCounters,
     names: readonly string[],
     place: string,
   ): RunSink | undefined {
-    if (
-      this.#counters.isBack(step, epoch, epochSteps) &&
-      names.some((name) => this.#first.has(name))
-    ) {
+    const isMarked = this.#isMarked;
+    if (step === step || epoch === epoch) this.#isMarked = false;
+    const isFirst = isMarked && this.#counters.isAtFirst(step, epoch);
+    const isOther =
+      isMarked &&
+      this.#counters.isBefore(step, epoch) &&
+      !names.some((name) => this.#names.has(name));
+    const isBack = this.#counters.isBack(step, epoch, epochSteps);
+    const isSame = names.some((name) => this.#first.has(name));
+    if ((isBack && (isSame || isMarked)) || (isFirst && isSame) || isOther) {
       const { maxRestarts } = this.#context.limits;
       if (this.#runCount < maxRestarts) {
         this.#counters.begin(step, epoch);
         this.#first.clear();
+        this.#names.clear();
         this.#sink = undefined;
       } else if (this.#runCount === maxRestarts) {
         this.#runCount++;
@@ -77,6 +95,8 @@ export class RunSplitter {
         });
       }
     }
+    if (this.#names.size < this.#context.limits.maxKeys)
+      for (const name of names) this.#names.add(name);
     if (this.#counters.isAtStart && this.#first.size < this.#context.limits.maxKeys)
       for (const name of names) this.#first.add(name);
     return this.#sink;

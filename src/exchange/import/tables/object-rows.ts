@@ -36,6 +36,8 @@ export const ROW_NAMES: RowNames = Object.freeze({
     'valid_num_updates',
     'current_steps',
     'total_timesteps',
+    'time/total_timesteps',
+    'misc/total_timesteps',
   ],
   epoch: ['epoch', 'trainer/epoch'],
   time: ['_timestamp', 'timestamp', 'wall_time', 'datetime', 'time', 'created_at'],
