@@ -9,7 +9,7 @@ import { isSilentBar, LogReader, type LogRow } from '../messages/log-patterns.ts
 import { htmlTableRows } from '../messages/html-tables.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
 import { reportProblem } from '../sink/problems.ts';
-import { BarStates } from '../text/bar-states.ts';
+import { BarStates } from '../messages/bar-states.ts';
 import { linearPatterns } from '../text/user-patterns.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';

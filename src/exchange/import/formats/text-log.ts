@@ -11,7 +11,7 @@ import { linearPatterns } from '../text/user-patterns.ts';
 import { readLines } from '../../../codecs/lines.ts';
 import { plainScalar } from '../../../codecs/yaml/yaml-scalars.ts';
 import { reportProblem } from '../sink/problems.ts';
-import { BarStates } from '../text/bar-states.ts';
+import { BarStates } from '../messages/bar-states.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';

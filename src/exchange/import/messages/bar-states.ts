@@ -1,5 +1,5 @@
 /** Rows of a progress bar: the state after one says the same again, with more of the epoch in it, so that the last one counts. */
-import type { LogRow } from '../messages/log-patterns.ts';
+import type { LogRow } from './log-patterns.ts';
 
 export class BarStates {
   #waiting: LogRow | undefined;
