@@ -126,6 +126,14 @@ export {
   type AnalyzeOptions,
   type AnalyzerResult,
 } from './analysis/evaluate/analyze-columns.ts';
+export { groupAlerts, type AlertGroup } from './analysis/evaluate/alert-groups.ts';
+export type {
+  Coverage,
+  CoverageQuestion,
+  OpenQuestion,
+  ScoreCoverage,
+} from './analysis/evaluate/coverage.ts';
+export { sayVerdict, type VerdictSource } from './analysis/evaluate/verdict.ts';
 export {
   COMPATIBILITIES,
   DEFAULT_ANALYZER_ENGINE_CONFIG,
@@ -176,12 +184,12 @@ export {
   PhaseAnalyzer,
   type AnalyzePhasesOptions,
   type PhaseFilter,
-} from './analysis/phases/phase-analyzer.ts';
+} from './analysis/engine/phase-analyzer.ts';
 export {
   analyzePhases,
   type PhaseAnalysisResult,
   type PhaseRecordOptions,
-} from './analysis/phases/phases-of.ts';
+} from './analysis/evaluate/phases-of.ts';
 export {
   DEFAULT_PHASE_ANALYZER_THRESHOLDS,
   type PhaseAnalyzerConfig,

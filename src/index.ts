@@ -83,6 +83,7 @@ export type {
   DeleteProjectOptions,
   DeleteRunOptions,
 } from './store/store.ts';
+export { hasTimes } from './read/run-times.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
 export {
   DEFAULT_KEEP_UNNAMED_MS,

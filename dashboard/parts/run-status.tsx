@@ -1,8 +1,7 @@
 /** How a run stands, and how long it took. */
 import type { JSX } from 'preact';
-import type { RunSummary } from 'quark-sdk';
+import { hasTimes, type RunSummary } from 'quark-sdk';
 import { formatDuration } from './format.ts';
-import { importOf } from './run-name.ts';
 
 /** Order of the filter chips: a running run with a live writer is "live". */
 export const SHOWN_STATUSES = ['live', 'completed', 'interrupted', 'failed'] as const;
@@ -54,5 +53,5 @@ export function runSpanMs(
 
 /** How long a run took, in words. Imported files without times say nothing of it. */
 export function spanText(run: RunSummary['run'], spanMs: number): string {
-  return spanMs === 0 && importOf(run) !== undefined ? '–' : formatDuration(spanMs);
+  return hasTimes(run) ? formatDuration(spanMs) : '–';
 }

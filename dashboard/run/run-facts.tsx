@@ -1,7 +1,7 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import type { RunRecord } from 'quark-sdk';
+import { hasTimes, type RunRecord } from 'quark-sdk';
 import { Button, CopyButton } from '../parts/controls.tsx';
 import { countText, formatCount, formatDuration, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -19,7 +19,7 @@ export function FactColumn({ run }: { readonly run: RunRecord }): JSX.Element {
           <Fact name="id">
             <span class="mono breakable">{run.id}</span>
           </Fact>
-          <Fact name="started">{instant(run.startedAt)}</Fact>
+          {hasTimes(run) && <Fact name="started">{instant(run.startedAt)}</Fact>}
           <Ended run={run} />
           {run.resumeCount > 0 && <Fact name="resumed">{countText(run.resumeCount, 'time')}</Fact>}
           {parentId !== null && <RelatedRun name="parent" runId={parentId} />}
@@ -48,7 +48,7 @@ export function FactColumn({ run }: { readonly run: RunRecord }): JSX.Element {
 function Ended({ run }: { readonly run: RunRecord }): JSX.Element | null {
   const { endedAt, startedAt } = run;
   const spanMs = endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
-  if (endedAt === null || spanMs <= 0) return null;
+  if (endedAt === null || spanMs <= 0 || !hasTimes(run)) return null;
   return (
     <Fact name="ended">
       {instant(endedAt)}

@@ -2,7 +2,7 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { RunSummary, Store } from 'quark-sdk';
+import { hasTimes, type RunSummary, type Store } from 'quark-sdk';
 import { RunMenu } from '../deletion/run-actions.tsx';
 import { isBeingImported } from '../dropped/dropped-files.ts';
 import { formatAgo, formatValue, shortId } from '../parts/format.ts';
@@ -57,9 +57,15 @@ export function RunRow(props: {
       <td class="col-loss">
         <Loss preview={preview} />
       </td>
-      <td class="col-started" title={new Date(run.startedAt).toLocaleString()}>
-        {formatAgo(Date.parse(run.startedAt), now)}
-      </td>
+      {hasTimes(run) ? (
+        <td class="col-started" title={new Date(run.startedAt).toLocaleString()}>
+          {formatAgo(Date.parse(run.startedAt), now)}
+        </td>
+      ) : (
+        <td class="col-started" title="The imported file has no times">
+          –
+        </td>
+      )}
       <td class="col-duration">
         {spanText(run, runSpanMs(summary, now, preview?.lastActivityMs))}
       </td>

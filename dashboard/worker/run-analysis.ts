@@ -9,8 +9,11 @@ import {
 import {
   AnalyzerEngine,
   findHardBatches,
+  groupAlerts,
   loadRunColumns,
   PhaseAnalyzer,
+  sayVerdict,
+  type AlertGroup,
   type HardBatches,
 } from 'quark-sdk/analysis';
 
@@ -18,7 +21,10 @@ type Fields<T> = Omit<T, 'toDict'>;
 
 /** Phases, alerts and scores of a run. */
 export type RunAnalysis = {
-  readonly alerts: readonly Fields<AlertRecord>[];
+  /** Alerts by their causes, the worst first. */
+  readonly groups: readonly AlertGroup<Fields<AlertRecord>>[];
+  /** The run in a line or two: what was not assessed or its health, then what to look at first. */
+  readonly verdict: readonly string[];
   readonly healthScores: readonly Fields<HealthScoreRecord>[];
   readonly phases: readonly Fields<PhaseRecord>[];
   /** What the steps of phases are. */
@@ -32,7 +38,8 @@ export async function analyzeRun(store: Store, runId: string): Promise<RunAnalys
   const { phases } = await new PhaseAnalyzer(reader).analyze(given);
   const { alerts, healthScores } = await new AnalyzerEngine(reader).analyze(given);
   return {
-    alerts: alerts.map(fieldsOf),
+    groups: groupAlerts(alerts.map(fieldsOf)),
+    verdict: sayVerdict({ alerts, healthScores, phases }),
     healthScores: healthScores.map(fieldsOf),
     phases: phases.map(fieldsOf),
     phaseAxis: axisOf(phases[0]?.evidence) === 'epoch' ? 'epoch' : 'step',

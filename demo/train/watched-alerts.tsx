@@ -1,5 +1,7 @@
 /** What the rules say of the training under way, as it comes. */
 import type { JSX } from 'preact';
+import type { AlertRecord } from 'quark-sdk';
+import type { AlertGroup } from 'quark-sdk/analysis';
 import type { XRange } from '../../dashboard/charts/reduce.ts';
 import { formatCount } from '../../dashboard/parts/format.ts';
 import { SectionHead, errorText } from '../../dashboard/parts/notices.tsx';
@@ -24,11 +26,16 @@ export function WatchedAlerts(props: {
       </SectionHead>
       {alerts.length > 0 && (
         <div class="train-alert-list" tabIndex={0} role="group" aria-label="Alerts so far">
-          <AlertList alerts={alerts.toReversed()} axis="step" onShow={props.onShow} />
+          <AlertList groups={alerts.toReversed().map(alone)} axis="step" onShow={props.onShow} />
         </div>
       )}
     </section>
   );
+}
+
+/** While a training goes on, alerts stay in the order in which they came. */
+function alone(cause: AlertRecord): AlertGroup {
+  return { cause, severity: cause.severity, consequences: [] };
 }
 
 function stateText(count: number, problem: unknown, isLive: boolean): string {

@@ -7,7 +7,7 @@ import { createId } from '../base/ids.ts';
 import { eventTable } from '../records/event.ts';
 import { TABLES } from '../records/tables.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { CURRENT_SCHEMA_VERSION, schemaVersionOf } from '../schema/version.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { groupSegments } from '../segment/group-segments.ts';
@@ -77,7 +77,8 @@ async function findOutdated(store: Store): Promise<Outdated[]> {
           { details: { runId, table: table.table, version: newer.schemaVersion } },
         );
       }
-      const older = manifests.filter((manifest) => manifest.schemaVersion < CURRENT_SCHEMA_VERSION);
+      const current = schemaVersionOf(table.table);
+      const older = manifests.filter((manifest) => manifest.schemaVersion < current);
       if (older.length > 0) outdated.push({ runId, table, manifests: older });
     }
   }
@@ -118,7 +119,7 @@ async function migrateTable(
     payload: {
       table: table.table,
       segments: manifests.length,
-      schema_version: CURRENT_SCHEMA_VERSION,
+      schema_version: schemaVersionOf(table.table),
     },
   });
   const identity = {

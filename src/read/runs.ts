@@ -3,7 +3,7 @@ import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../ba
 import { invalidInput, isQuarkError, SchemaValidationError } from '../base/errors.ts';
 import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { schemaVersionOf } from '../schema/version.ts';
 import type { Store, StoredRun } from '../store/store.ts';
 
 /** A run as lists show it. */
@@ -127,7 +127,7 @@ function outlineOf(stored: StoredRun): RunRecord {
     startedAt: at,
     endedAt: null,
     updatedAt: at,
-    schemaVersion: CURRENT_SCHEMA_VERSION,
+    schemaVersion: schemaVersionOf('runs'),
   });
 }
 

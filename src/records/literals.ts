@@ -47,8 +47,14 @@ export const HEALTH_SCORE_KEYS = [
 export type HealthScoreKey = (typeof HEALTH_SCORE_KEYS)[number];
 
 /** Every {@link HealthStatus}. */
-export const HEALTH_STATUSES = ['healthy', 'watch', 'degraded', 'critical'] as const;
-/** What a health score means. */
+export const HEALTH_STATUSES = [
+  'healthy',
+  'watch',
+  'degraded',
+  'critical',
+  'not_assessed',
+] as const;
+/** What a health score means. `not_assessed`: there was nothing to judge by, and the score is null. */
 export type HealthStatus = (typeof HEALTH_STATUSES)[number];
 
 /** Every {@link TelemetryBoundary}. */

@@ -9,7 +9,7 @@ import { metricTable } from '../records/metric.ts';
 import { TABLES } from '../records/tables.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { CURRENT_SCHEMA_VERSION, schemaVersionOf } from '../schema/version.ts';
 import { type NewSegment } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
 import { checkListedKeys, checkNames } from './check-names.ts';
@@ -90,7 +90,7 @@ export async function* segmentChecks(
   if (!isSmall) yield;
   checkSequences(manifest, batch);
   // What an older form says of itself was true of the older form.
-  if (manifest.schemaVersion === CURRENT_SCHEMA_VERSION) checkFacts(manifest, table, batch);
+  if (manifest.schemaVersion >= schemaVersionOf(table.table)) checkFacts(manifest, table, batch);
   return undefined;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { schemaVersionOf } from '../schema/version.ts';
 import { schemaMessage } from '../codecs/arrow/arrow-format.ts';
 import {
   concat,
@@ -49,7 +49,7 @@ export function createStreamEncoder(
         plans.map((plan) => plan.field),
         [
           ['quark:table', table.table],
-          ['quark:schema_version', String(CURRENT_SCHEMA_VERSION)],
+          ['quark:schema_version', String(schemaVersionOf(table.table))],
           ...facts,
         ],
       );

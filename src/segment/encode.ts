@@ -5,7 +5,7 @@
  * as narrow as the dictionary allows; no row object exists on the way.
  */
 import type { TableDefinition } from '../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { schemaVersionOf } from '../schema/version.ts';
 import {
   batchMessage,
   CONTINUATION,
@@ -112,7 +112,7 @@ function schemaOf(
       plans.map((plan) => plan.field),
       [
         ['quark:table', table.table],
-        ['quark:schema_version', String(CURRENT_SCHEMA_VERSION)],
+        ['quark:schema_version', String(schemaVersionOf(table.table))],
         ...facts,
       ],
     );

@@ -1,6 +1,6 @@
 /** From rows to a segment that a store can take. */
 import type { TableDefinition } from '../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { schemaVersionOf } from '../schema/version.ts';
 import type {
   BatchRange,
   NewSegment,
@@ -60,7 +60,7 @@ export function describeSegment({
       timeMinMs,
       timeMaxMs,
       keys: keysOf(table, batch),
-      schemaVersion: CURRENT_SCHEMA_VERSION,
+      schemaVersion: schemaVersionOf(table.table),
       encoding,
       sizeBytes: bytes.byteLength,
       checksum: segmentChecksum(identity, bytes),

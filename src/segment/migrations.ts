@@ -32,6 +32,12 @@ const MIGRATIONS: readonly Migration[] = [
         }
       }),
   },
+  {
+    // Version 1 gave every score a number, also where nothing had been judged. What it said then stays as it was.
+    from: 1,
+    table: 'health_scores',
+    apply: (batch) => batch,
+  },
 ];
 
 /**

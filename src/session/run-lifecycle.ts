@@ -3,7 +3,7 @@ import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/error
 import { createId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
-import { CURRENT_SCHEMA_VERSION } from '../schema/version.ts';
+import { schemaVersionOf } from '../schema/version.ts';
 import { parseRun } from '../read/runs.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
 import type { CheckedStart } from './run-options.ts';
@@ -59,7 +59,7 @@ export function newRun(
     startedAt: at,
     endedAt: null,
     updatedAt: at,
-    schemaVersion: CURRENT_SCHEMA_VERSION,
+    schemaVersion: schemaVersionOf('runs'),
   });
 }
 

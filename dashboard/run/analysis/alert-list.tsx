@@ -1,6 +1,7 @@
 /** Alerts as they are read wherever the page shows them: what was seen, since when, what to try. */
 import type { JSX } from 'preact';
 import type { AlertRecord } from 'quark-sdk';
+import type { AlertGroup } from 'quark-sdk/analysis';
 import { Button } from '../../parts/controls.tsx';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import type { XRange } from '../../charts/reduce.ts';
@@ -17,9 +18,9 @@ const TONES: Readonly<Record<AlertRecord['severity'], string>> = {
 /** Items of evidence that are listed. */
 const SHOWN_EVIDENCE = 12;
 
-/** Alerts in the order given. */
+/** Causes in the order given, each with what follows from it. */
 export function AlertList(props: {
-  readonly alerts: readonly Omit<AlertRecord, 'toDict'>[];
+  readonly groups: readonly AlertGroup<Omit<AlertRecord, 'toDict'>>[];
   /** What the steps of alerts are. */
   readonly axis: 'step' | 'epoch';
   /** Shows these steps in a chart nearby. */
@@ -28,10 +29,10 @@ export function AlertList(props: {
   const { axis } = props;
   return (
     <ol class="stack gap-12">
-      {props.alerts.map((alert) => {
-        const { id, severity, title, fact, inference, stepStart, stepEnd } = alert;
+      {props.groups.map(({ cause, consequences, severity }) => {
+        const { id, ruleId, title, fact, inference, stepStart, stepEnd } = cause;
         return (
-          <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={alert.ruleId}>
+          <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={ruleId}>
             <header class="row wrap">
               <span class="severity strong">{severity}</span>
               <h3>{title}</h3>
@@ -49,11 +50,31 @@ export function AlertList(props: {
             </header>
             <p class="breakable">{fact}</p>
             <p class="alert-advice muted breakable">{inference}</p>
-            <Evidence evidence={alert.evidence} />
+            <Consequences alerts={consequences} />
+            <Evidence evidence={cause.evidence} />
           </li>
         );
       })}
     </ol>
+  );
+}
+
+/** What has the same cause. */
+function Consequences(props: {
+  readonly alerts: readonly Omit<AlertRecord, 'toDict'>[];
+}): JSX.Element | null {
+  if (props.alerts.length === 0) return null;
+  return (
+    <>
+      <p class="small quiet">What follows from it:</p>
+      <ul class="consequences small">
+        {props.alerts.map(({ id, fact, ruleId, severity }) => (
+          <li key={id} class={`breakable tone-${TONES[severity]}`} data-rule={ruleId}>
+            <span class="severity strong">{severity}</span> {fact}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

@@ -64,6 +64,7 @@ function Findings(props: {
   };
   return (
     <section class="analysis stack" aria-label="Analysis">
+      <Verdict analysis={analysis} />
       <Health analysis={analysis} />
       <PhaseChart {...props} view={view} marked={marked} onShow={show} />
       <Alerts analysis={analysis} onShow={show} />
@@ -76,7 +77,24 @@ const TONES: Readonly<Record<RunAnalysis['healthScores'][number]['status'], stri
   watch: 'accent',
   degraded: 'paused',
   critical: 'bad',
+  not_assessed: 'done',
 };
+
+/** The run in a line or two, in the colour of its health. */
+function Verdict({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
+  const overall = analysis.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
+  const [first, ...rest] = analysis.verdict;
+  return (
+    <header class={`verdict stack gap-6 tone-${TONES[overall?.status ?? 'not_assessed']}`}>
+      <p class="verdict-first strong breakable">{first}</p>
+      {rest.map((line) => (
+        <p key={line} class="breakable">
+          {line}
+        </p>
+      ))}
+    </header>
+  );
+}
 
 function Health({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
   return (
@@ -89,11 +107,13 @@ function Health({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
         >
           <dt class="quiet small">{scoreKey}</dt>
           <dd>
-            <strong>{Math.round(score)}</strong>
-            <span class="health-status small">{status}</span>
-            <span class="bar" aria-hidden="true">
-              <span style={{ width: `${score}%` }} />
-            </span>
+            <strong>{score === null ? '–' : Math.round(score)}</strong>
+            <span class="health-status small">{status.replace('_', ' ')}</span>
+            {score !== null && (
+              <span class="bar" aria-hidden="true">
+                <span style={{ width: `${score}%` }} />
+              </span>
+            )}
           </dd>
         </div>
       ))}
@@ -210,16 +230,23 @@ function Alerts(props: {
   readonly analysis: RunAnalysis;
   readonly onShow: (range: XRange) => void;
 }): JSX.Element {
-  const { alerts, phaseAxis } = props.analysis;
+  const { groups, phaseAxis, healthScores } = props.analysis;
+  const isAssessed = healthScores.some(
+    ({ score, scoreKey }) => scoreKey === 'overall' && score !== null,
+  );
   return (
     <section class="alerts" aria-label="Alerts">
       <SectionHead title="Alerts">
-        <span class="quiet">{alerts.length === 0 ? '' : formatCount(alerts.length)}</span>
+        <span class="quiet">{groups.length === 0 ? '' : formatCount(groups.length)}</span>
       </SectionHead>
-      {alerts.length === 0 ? (
-        <p class="quiet">Nothing was found that needs looking at.</p>
+      {groups.length === 0 ? (
+        <p class="quiet">
+          {isAssessed
+            ? 'Nothing was found that needs looking at.'
+            : 'Nothing was found, as the training could not be judged.'}
+        </p>
       ) : (
-        <AlertList alerts={alerts} axis={phaseAxis} onShow={props.onShow} />
+        <AlertList groups={groups} axis={phaseAxis} onShow={props.onShow} />
       )}
     </section>
   );

@@ -1,5 +1,6 @@
 /** Runs in memory: columns that hold nothing, and columns put together by hand. */
 import { checkOptionNames } from '../../base/assert.ts';
+import { hasTimes } from '../../read/run-times.ts';
 import type { RunRecord } from '../../records/run.ts';
 import { rolesOfRun } from '../../records/run-roles.ts';
 import { createBatchColumns } from './batch-columns.ts';
@@ -39,6 +40,7 @@ export function emptyColumns(): RunColumns {
       config: {},
       startedAtMs: 0,
       endedAtMs: null,
+      hasTimes: true,
       isContinued: false,
       roles: {},
     },
@@ -87,6 +89,7 @@ export function runInfo(run: RunRecord, isLive: boolean): RunInfo {
     config: run.config,
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: run.endedAt === null ? null : Date.parse(run.endedAt),
+    hasTimes: hasTimes(run),
     isContinued: run.parentRunId !== null || run.resumeCount > 0,
     roles: rolesOfRun(run.environment),
   };

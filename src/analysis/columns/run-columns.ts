@@ -146,6 +146,8 @@ export type RunInfo = {
   readonly startedAtMs: number;
   /** UTC epoch milliseconds; null while the run goes on. */
   readonly endedAtMs: number | null;
+  /** Whether the times are those of the run; false where a file without times was imported. */
+  readonly hasTimes: boolean;
   /** Whether the run began with what another had learned: it has a parent, or was resumed. */
   readonly isContinued: boolean;
   /** Metrics that somebody gave a role, as the run remembers them. */

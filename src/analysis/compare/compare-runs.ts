@@ -3,7 +3,7 @@ import { checkOptionNames } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { Dict } from '../../schema/record.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import { schemaVersionOf } from '../../schema/version.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { comparabilityOf, type Comparability } from './comparability.ts';
@@ -117,7 +117,7 @@ export function comparisonOf(
   const generatedAt = new Date(systemClock.now()).toISOString();
   const firstPartingStep = partingStepOf(metricDiffs);
   return comparisonResult({
-    schemaVersion: CURRENT_SCHEMA_VERSION,
+    schemaVersion: schemaVersionOf('alerts'),
     generatedAt,
     mode,
     primary: primary.metadata,

@@ -18,7 +18,7 @@ import {
   type SegmentRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns, RunInfo } from '../columns/run-columns.ts';
-import { analyzePhases } from '../phases/phases-of.ts';
+import { analyzePhases } from '../evaluate/phases-of.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { comparedRunRecord, type ComparedRun } from './diff-records.ts';

@@ -106,7 +106,8 @@ export class AnalyzerEngine {
     const write = async (): Promise<void> => {
       const alerts = await storeAlerts(result.alerts, destination);
       const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
-      stored = resultOf(result.runId, result.generatedAt, { ...result, alerts, healthScores });
+      const isAbsolute = this.#settings.compatibility === 'abiotic-quark';
+      stored = resultOf({ ...result, alerts, healthScores, isAbsolute });
     };
     await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
     return stored;

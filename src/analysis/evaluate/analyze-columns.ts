@@ -1,10 +1,11 @@
 /** From columns to alerts and scores. Pure: nothing is read or written. */
 import { systemClock } from '../../base/clock.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
+import type { AlertCategory } from '../../records/literals.ts';
 import { evidenceRecord, type EvidenceRecord } from '../../records/evidence.ts';
-import type { HealthScoreRecord } from '../../records/health-score.ts';
+import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
 import type { Dict } from '../../schema/record.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import { schemaVersionOf } from '../../schema/version.ts';
 import {
   audibleAlerts,
   silencedAlerts,
@@ -22,8 +23,9 @@ import {
 import type { RunPosition } from '../signals/positions.ts';
 import { inferenceOf } from '../signals/rule.ts';
 import { type Finding, type Observation, type Rule } from '../signals/rule-types.ts';
-import { askRule, rulesWith, type RuleProblem } from '../own/own-rules.ts';
-import { Signals } from '../signals/signals.ts';
+import type { RuleProblem } from '../own/own-rules.ts';
+import { coverageDict, type Coverage } from './coverage.ts';
+import { judgeFacts, type JudgedFacts } from './facts.ts';
 
 /** What an analysis found. */
 export type AnalyzerResult = {
@@ -32,12 +34,14 @@ export type AnalyzerResult = {
   readonly generatedAt: string;
   /** Causes before consequences, so that the first is where to begin; remarks (`info`) last. */
   readonly alerts: readonly AlertRecord[];
-  /** Overall, optimization, representation, generalization, runtime. */
+  /** Overall, optimization, representation, generalization, runtime. A score is null where nothing was there to judge by. */
   readonly healthScores: readonly HealthScoreRecord[];
   /** Alerts that were silenced or acknowledged, and why: they are among the alerts, and those that were silenced lower no score. */
   readonly silenced: readonly SilencedAlert[];
   /** Rules of one's own that could not be judged; empty where all could. */
   readonly problems: readonly RuleProblem[];
+  /** Which questions were asked of the run, on what data, and which could not be asked. */
+  readonly coverage: Coverage;
   /** The result as a plain dictionary with snake_case names. */
   readonly toDict: () => Dict;
 };
@@ -70,12 +74,24 @@ export function analyzeWith(
   settings: AnalyzerSettings,
   options: AnalyzeOptions = {},
 ): AnalyzerResult {
-  const { createId = (prefix, name) => `${prefix}_${columns.run.runId}_${name}` } = options;
   const nowMs = options.nowMs ?? systemClock.now();
-  const timestamp = new Date(nowMs).toISOString();
+  return resultOfFacts(columns, judgeFacts(columns, settings, { nowMs }), settings, {
+    ...options,
+    nowMs,
+  });
+}
+
+/** Alerts and scores, told from the facts of a run. */
+export function resultOfFacts(
+  columns: RunColumns,
+  facts: JudgedFacts,
+  { compatibility }: Pick<AnalyzerSettings, 'compatibility'>,
+  options: AnalyzeOptions & { readonly nowMs: number },
+): AnalyzerResult {
+  const { createId = (prefix, name) => `${prefix}_${columns.run.runId}_${name}` } = options;
+  const timestamp = new Date(options.nowMs).toISOString();
   const { runId } = columns.run;
-  const problems: RuleProblem[] = [];
-  const found = findAll(columns, settings, nowMs, (problem) => problems.push(problem));
+  const { coverage, found, problems, unhealthy } = facts;
   const rated = found.map(({ finding, rule }, i): RatedAlert => ({
     confidence: finding.confidence,
     alert: alertOf(rule, finding, {
@@ -87,84 +103,32 @@ export function analyzeWith(
   const raised = userAlerts(columns).map((alert) => ({ alert, confidence: 1 }));
   const all = [...rated, ...raised].toSorted((a, b) => rankOfAlert(a) - rankOfAlert(b));
   const alerts = all.map(({ alert }) => alert);
-  const silenced = silencedAlerts(alerts, silencesOf(columns.events), nowMs);
+  const silenced = silencedAlerts(alerts, silencesOf(columns.events), options.nowMs);
   const audible = new Set(audibleAlerts(alerts, silenced));
   let count = 0;
+  const isAbsolute = compatibility === 'abiotic-quark';
   const counting = all.filter(({ alert }) => audible.has(alert));
-  const scores = healthScores(counting, {
+  // What somebody has silenced keeps no score down.
+  const isHeard = (category: AlertCategory): boolean =>
+    counting.some(({ alert }) => alert.category === category);
+  const scores = healthScores(
+    { alerts: counting, coverage, unhealthy: new Set([...unhealthy].filter(isHeard)), isAbsolute },
+    { runId, timestamp, createId: () => createId('hsc', String(count++)) },
+  );
+  return resultOf({
     runId,
-    timestamp,
-    createId: () => createId('hsc', String(count++)),
+    generatedAt: timestamp,
+    alerts,
+    healthScores: scores,
+    coverage,
+    problems,
+    silenced,
+    isAbsolute,
   });
-  return resultOf(runId, timestamp, { alerts, healthScores: scores, problems, silenced });
-}
-
-/** A finding and the rule it is of. */
-export type Found = { readonly rule: Rule; readonly finding: Finding };
-
-/** The findings of all rules that are on: causes before consequences, remarks last. */
-export function findAll(
-  columns: RunColumns,
-  settings: AnalyzerSettings,
-  nowMs: number,
-  report: (problem: RuleProblem) => void,
-): readonly Found[] {
-  const steps = findStepwise(columns, settings, nowMs, report);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
-}
-
-/** The same rule by rule, for those who must not hold others up. */
-export function* findStepwise(
-  columns: RunColumns,
-  settings: AnalyzerSettings,
-  nowMs: number,
-  report: (problem: RuleProblem) => void,
-): Generator<undefined, readonly Found[]> {
-  const signals = new Signals(columns, settings);
-  const context = {
-    columns,
-    thresholds: settings.thresholds,
-    isAbsolute: settings.compatibility === 'abiotic-quark',
-    signals,
-    model: settings.model,
-    nowMs,
-  };
-  const found: Found[] = [];
-  for (const rule of rulesWith(settings.rules)) {
-    if (settings.disabledRules.has(rule.id)) continue;
-    for (const finding of askRule(rule, context, report))
-      found.push({ rule, finding: withModules(finding, columns) });
-    yield;
-  }
-  return found.toSorted((a, b) => rankOf(a) - rankOf(b));
-}
-
-/** Remarks come after what is wrong; within each, the order is that of the rules. */
-function rankOf({ finding }: Found): number {
-  return finding.severity === 'info' ? 1 : 0;
 }
 
 function rankOfAlert({ alert }: RatedAlert): number {
   return alert.severity === 'info' ? 1 : 0;
-}
-
-/** Names the layer in evidence about a layer or a parameter, as `module_name`. */
-function withModules(finding: Finding, { parameters }: RunColumns): Finding {
-  const moduleOf = ({ kind, source }: Observation): string | undefined => {
-    if (kind === 'layer_summary') return source;
-    if (kind !== 'parameter_summary') return undefined;
-    return parameters.find(({ parameterName }) => parameterName === source)?.moduleName;
-  };
-  const observations = finding.observations.map((observation) => {
-    const name = moduleOf(observation);
-    return name === undefined
-      ? observation
-      : { ...observation, metadata: { module_name: name, ...observation.metadata } };
-  });
-  return { ...finding, observations };
 }
 
 /** A finding as a record. */
@@ -234,28 +198,22 @@ function finiteOrNull(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }
 
-/** Puts a result together. */
-export function resultOf(
-  runId: string,
-  generatedAt: string,
-  found: Pick<AnalyzerResult, 'alerts' | 'healthScores' | 'problems' | 'silenced'>,
-): AnalyzerResult {
-  const { alerts, healthScores: scores, problems, silenced } = found;
+/** Puts a result together; that of the rules of abiotic-quark alone has no coverage in its dictionary. */
+export function resultOf({
+  isAbsolute,
+  ...parts
+}: Omit<AnalyzerResult, 'toDict'> & { readonly isAbsolute: boolean }): AnalyzerResult {
   return Object.freeze({
-    runId,
-    generatedAt,
-    alerts,
-    healthScores: scores,
-    silenced,
-    problems,
+    ...parts,
     toDict: () => ({
-      schema_version: CURRENT_SCHEMA_VERSION,
-      generated_at: generatedAt,
-      run_id: runId,
-      alerts: alerts.map((alert) => alert.toDict()),
-      health_scores: scores.map((score) => score.toDict()),
-      ...when('silenced', silenced.map(silencedDict)),
-      ...when('problems', problems.map(problemDict)),
+      schema_version: schemaVersionOf(healthScoreTable.table),
+      generated_at: parts.generatedAt,
+      run_id: parts.runId,
+      alerts: parts.alerts.map((alert) => alert.toDict()),
+      health_scores: parts.healthScores.map((score) => score.toDict()),
+      ...(isAbsolute ? {} : { coverage: coverageDict(parts.coverage) }),
+      ...when('silenced', parts.silenced.map(silencedDict)),
+      ...when('problems', parts.problems.map(problemDict)),
     }),
   });
 }

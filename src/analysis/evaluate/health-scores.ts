@@ -1,7 +1,9 @@
 /** Health of a run, from its alerts. */
 import {
   ALERT_CATEGORIES,
+  ALERT_SEVERITIES,
   HEALTH_SCORE_KEYS,
+  type AlertCategory,
   type AlertSeverity,
   type HealthScoreKey,
   type HealthStatus,
@@ -9,6 +11,8 @@ import {
 import type { AlertRecord } from '../../records/alert.ts';
 import { evidenceRecord } from '../../records/evidence.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
+import type { Dict } from '../../schema/record.ts';
+import { sayCoverage, type Coverage, type ScoreCoverage } from './coverage.ts';
 
 /** What an alert of each severity leaves of a score, at full confidence. */
 export const SEVERITY_FACTORS: Readonly<Record<AlertSeverity, number>> = Object.freeze({
@@ -19,47 +23,61 @@ export const SEVERITY_FACTORS: Readonly<Record<AlertSeverity, number>> = Object.
 });
 
 /** Lowest score of each status but the worst. */
-export const STATUS_LIMITS: Readonly<Record<Exclude<HealthStatus, 'critical'>, number>> =
-  Object.freeze({ healthy: 85, watch: 65, degraded: 35 });
+export const STATUS_LIMITS: Readonly<
+  Record<Exclude<HealthStatus, 'critical' | 'not_assessed'>, number>
+> = Object.freeze({ healthy: 85, watch: 65, degraded: 35 });
 
-/** Share of the lowest category in the overall score; the mean of the four has the rest. */
+/** Share of the lowest category in the overall score; the mean of those that were assessed has the rest. */
 const LOWEST_SHARE = 0.6;
+/** The highest score of what is not healthy. */
+const BELOW_HEALTHY = STATUS_LIMITS.healthy - 0.1;
 
 /** An alert and how sure the rule is of it, 0 to 1. */
 export type RatedAlert = { readonly alert: AlertRecord; readonly confidence: number };
+
+/** What scores are made of. */
+export type ScoreSource = {
+  /** In the order of the analysis. */
+  readonly alerts: readonly RatedAlert[];
+  readonly coverage: Coverage;
+  /** Categories that no score may call healthy, as the run ended in a state that is not. */
+  readonly unhealthy: ReadonlySet<AlertCategory>;
+  /** Whether scores that were not assessed are left out, and the coverage is: abiotic-quark has neither. */
+  readonly isAbsolute: boolean;
+};
+
+/** One score before it is a record. */
+type Score = {
+  readonly key: HealthScoreKey;
+  readonly score: number | null;
+  readonly own: readonly RatedAlert[];
+};
 
 /**
  * The five scores, 0 (worst) to 100. The score of a category is 100 times the product, over its alerts, of
  * `1 - confidence * (1 - factor)` with the factor of the severity: 0.97 for info, 0.8 for warning, 0.6 for error, 0.3 for
  * critical. Several alerts of one category add up, and none brings it below zero. The overall score is 0.6 times the
- * lowest of the four plus 0.4 times their mean: one broken side cannot be made up for by three that are fine. Status: 85
- * and more is healthy, 65 and more watch, 35 and more degraded, the rest critical.
+ * lowest of those that were assessed plus 0.4 times their mean: one broken side cannot be made up for by three that are fine.
+ * Status: 85 and more is healthy, 65 and more watch, 35 and more degraded, the rest critical.
+ *
+ * A category of which nothing that decides was recorded, and which has no alert beyond a remark, has no score: it is null, and its
+ * status `not_assessed`. So has the run, where there is no loss, accuracy or reward, unless an error was found: then
+ * it has the score of that, and is never healthy.
  */
 export function healthScores(
-  alerts: readonly RatedAlert[],
+  source: ScoreSource,
   make: { readonly runId: string; readonly timestamp: string; readonly createId: () => string },
 ): readonly HealthScoreRecord[] {
-  const categories = ALERT_CATEGORIES.map((category) => {
-    const own = alerts.filter(({ alert }) => alert.category === category);
-    return {
-      key: category,
-      score: 100 * own.reduce((product, one) => product * left(one), 1),
-      own,
-    };
-  });
-  const scores = categories.map(({ score }) => score);
-  const mean = scores.reduce((a, b) => a + b, 0) / scores.length;
-  const overall = LOWEST_SHARE * Math.min(...scores) + (1 - LOWEST_SHARE) * mean;
-  const all: { key: HealthScoreKey; score: number; own: readonly RatedAlert[] }[] = [
-    { key: 'overall', score: overall, own: alerts },
-    ...categories,
-  ];
-  return HEALTH_SCORE_KEYS.flatMap((key) => all.filter((one) => one.key === key)).map(
-    ({ key, own, score: exact }) => {
-      const score = Math.round(exact * 10) / 10;
-      const status = statusOf(score);
+  const { coverage, isAbsolute } = source;
+  const categories = ALERT_CATEGORIES.map((category) => scoreOf(category, source));
+  const all = [overallOf(categories, source), ...categories];
+  return HEALTH_SCORE_KEYS.flatMap((key) => all.filter((one) => one.key === key))
+    .filter(({ score }) => score !== null || !isAbsolute)
+    .map((one) => {
+      const { key, own, score } = one;
+      const status = score === null ? 'not_assessed' : statusOf(score);
+      const covered = coverage.scores.find(({ scoreKey }) => scoreKey === key);
       return healthScoreTable.create({
-        ...make,
         runId: make.runId,
         sequence: null,
         timestamp: make.timestamp,
@@ -68,30 +86,102 @@ export function healthScores(
         category: key,
         score,
         status,
-        summary: summaryOf(key, score, status, own),
-        evidence: own.map((one) => evidenceOf(one)),
+        summary: summaryOf(one, status, covered?.missing ?? ''),
+        evidence: [
+          ...own.map((alert) => evidenceOf(alert)),
+          ...(isAbsolute || covered === undefined ? [] : [evidenceOfCoverage(covered, coverage)]),
+        ],
         contributingAlertIds: own.map(({ alert }) => alert.id),
       });
-    },
-  );
+    });
 }
 
-function left({ alert, confidence }: RatedAlert): number {
+function scoreOf(category: AlertCategory, { alerts, coverage, unhealthy }: ScoreSource): Score {
+  const own = alerts.filter(({ alert }) => alert.category === category);
+  const isDecided = coverage.scores.some(
+    ({ decidedBy, scoreKey }) => scoreKey === category && decidedBy.length > 0,
+  );
+  if (!isDecided && !own.some((one) => isAtLeast(one, 'warning')))
+    return { key: category, score: null, own };
+  const product = 100 * own.reduce((left, one) => left * leftBy(one), 1);
+  const isUnhealthy = unhealthy.has(category) || (!isDecided && product > BELOW_HEALTHY);
+  return { key: category, score: rounded(product, isUnhealthy), own };
+}
+
+function overallOf(
+  categories: readonly Score[],
+  { alerts, coverage, unhealthy }: ScoreSource,
+): Score {
+  const isDecided = coverage.headline === null;
+  const scores = categories.flatMap(({ score }) => score ?? []);
+  if (scores.length === 0 || (!isDecided && !alerts.some((one) => isAtLeast(one, 'error'))))
+    return { key: 'overall', score: null, own: alerts };
+  const mean = scores.reduce((a, b) => a + b, 0) / scores.length;
+  const exact = LOWEST_SHARE * Math.min(...scores) + (1 - LOWEST_SHARE) * mean;
+  return {
+    key: 'overall',
+    score: rounded(exact, !isDecided || unhealthy.size > 0),
+    own: alerts,
+  };
+}
+
+function rounded(exact: number, isUnhealthy: boolean): number {
+  return Math.round((isUnhealthy ? Math.min(exact, BELOW_HEALTHY) : exact) * 10) / 10;
+}
+
+function isAtLeast({ alert }: RatedAlert, severity: AlertSeverity): boolean {
+  return ALERT_SEVERITIES.indexOf(alert.severity) >= ALERT_SEVERITIES.indexOf(severity);
+}
+
+function leftBy({ alert, confidence }: RatedAlert): number {
   return 1 - confidence * (1 - SEVERITY_FACTORS[alert.severity]);
 }
 
-function evidenceOf(one: RatedAlert) {
+function evidenceOf(one: RatedAlert): Dict {
   const { alert } = one;
   return evidenceRecord
     .create({
       kind: 'alert',
       source: alert.ruleId,
       summary: `${alert.title} (${alert.severity}).`,
-      observedValue: left(one),
+      observedValue: leftBy(one),
       thresholdValue: null,
       stepStart: alert.stepStart,
       stepEnd: alert.stepEnd,
       metadata: { alert_id: alert.id, severity: alert.severity },
+    })
+    .toDict();
+}
+
+/** What the score rests on, as evidence beside the alerts. */
+function evidenceOfCoverage(
+  { askedCount, decidedBy, missing, openCount, scoreKey }: ScoreCoverage,
+  { asked, open }: Coverage,
+): Dict {
+  const isOwn = ({ category }: { readonly category: AlertCategory }): boolean =>
+    scoreKey === 'overall' || category === scoreKey;
+  const [ownAsked, ownOpen] = [asked.filter(isOwn), open.filter(isOwn)];
+  return evidenceRecord
+    .create({
+      kind: 'coverage',
+      source: scoreKey,
+      summary: sayCoverage({ asked: ownAsked, open: ownOpen }),
+      observedValue: askedCount,
+      thresholdValue: null,
+      stepStart: null,
+      stepEnd: null,
+      metadata: {
+        decided_by: [...decidedBy],
+        missing,
+        open_count: openCount,
+        // Those of the run are in the scores of their categories.
+        ...(scoreKey === 'overall'
+          ? {}
+          : {
+              asked: ownAsked.map(({ ruleId }) => ruleId),
+              open: ownOpen.map(({ ruleId, why }) => ({ rule_id: ruleId, why })),
+            }),
+      },
     })
     .toDict();
 }
@@ -102,13 +192,9 @@ function statusOf(score: number): HealthStatus {
   return score >= STATUS_LIMITS.degraded ? 'degraded' : 'critical';
 }
 
-function summaryOf(
-  key: HealthScoreKey,
-  score: number,
-  status: HealthStatus,
-  own: readonly RatedAlert[],
-): string {
+function summaryOf({ key, own, score }: Score, status: HealthStatus, missing: string): string {
   const name = key === 'overall' ? 'The run' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
+  if (score === null) return `${name} was not assessed: ${missing}`;
   const why =
     own.length === 0
       ? 'no alerts'

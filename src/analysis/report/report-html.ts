@@ -2,7 +2,8 @@
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { escapeHtml } from './escape.ts';
 import { percentText } from '../text/number-text.ts';
-import { severityCounts, type ReportModel } from './report-model.ts';
+import type { AlertGroup } from '../evaluate/alert-groups.ts';
+import { severityCounts, splitInference, type ReportModel } from './report-model.ts';
 import { plotSvg } from './report-plot.ts';
 import {
   metricRows,
@@ -15,17 +16,21 @@ import {
 
 /** The report as a page. The policy in its head keeps it from loading or running anything, whatever its texts are. */
 export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
+  const [first = '', ...rest] = model.verdict;
   const body = [
-    `<header><h1>${escapeHtml(model.title)}</h1><p class="verdict">${escapeHtml(model.verdict)}</p></header>`,
-    factsHtml(model),
-    healthHtml(model),
-    phasesHtml(model),
+    `<header><h1>${escapeHtml(model.title)}</h1><p class="verdict ${overallStatus(model)}">${escapeHtml(first)}</p>` +
+      `${rest.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</header>`,
+    model.picture === null ? '' : plotSvg(model.picture, kernel),
     alertsHtml(model),
-    codeSection('Silenced or acknowledged', silencedRows(model)),
-    dataHtml(model),
-    plotsHtml(model, kernel),
-    codeSection('Metrics', metricRows(model)),
-    codeSection('Configuration', settingRows(model)),
+    adviceHtml(model),
+    folded('Silenced or acknowledged', codeTable(silencedRows(model))),
+    folded('Health', healthHtml(model)),
+    folded('Phases', phasesHtml(model)),
+    folded('About the run', factsHtml(model)),
+    folded('Data', dataHtml(model)),
+    folded('Curves', plotsHtml(model, kernel)),
+    folded('Metrics', codeTable(metricRows(model))),
+    folded('Configuration', codeTable(settingRows(model))),
     `<footer>Written ${escapeHtml(model.generatedAt)}</footer>`,
   ];
   return (
@@ -35,6 +40,21 @@ export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
     '<meta name="color-scheme" content="light dark">' +
     `<title>${escapeHtml(model.title)}</title><style>${STYLE}</style></head><body><main>${body.join('\n')}</main></body></html>\n`
   );
+}
+
+/** What a reader opens who wants to know more; nothing where there is none. */
+function folded(title: string, content: string): string {
+  return content === '' ? '' : `<details><summary><h2>${title}</h2></summary>${content}</details>`;
+}
+
+function overallStatus({ healthScores }: ReportModel): string {
+  return healthScores.find(({ scoreKey }) => scoreKey === 'overall')?.status ?? 'not_assessed';
+}
+
+function adviceHtml({ advice }: ReportModel): string {
+  if (advice.length === 0) return '';
+  const items = advice.map((line) => `<li>${escapeHtml(line)}</li>`);
+  return `<section><h2>What to do</h2><ol class="advice">${items.join('')}</ol></section>`;
 }
 
 function factsHtml({ facts }: ReportModel): string {
@@ -48,10 +68,10 @@ function healthHtml({ healthScores }: ReportModel): string {
   if (healthScores.length === 0) return '';
   const cards = healthScores.map(
     ({ score, scoreKey, status, summary }) =>
-      `<li class="${status}"><b>${escapeHtml(scoreKey)}</b><span class="score">${Math.round(score)}</span>` +
-      `<span class="status">${escapeHtml(status)}</span><small>${escapeHtml(summary)}</small></li>`,
+      `<li class="${status}"><b>${escapeHtml(scoreKey)}</b><span class="score">${score === null ? '–' : Math.round(score)}</span>` +
+      `<span class="status">${escapeHtml(status.replace('_', ' '))}</span><small>${escapeHtml(summary)}</small></li>`,
   );
-  return `<section><h2>Health</h2><ul class="health">${cards.join('')}</ul></section>`;
+  return `<ul class="health">${cards.join('')}</ul>`;
 }
 
 function phasesHtml(model: ReportModel): string {
@@ -64,25 +84,32 @@ function phasesHtml(model: ReportModel): string {
     return `<span class="${phaseName}" style="flex-grow:${Math.max(0.002, share).toFixed(4)}" title="${escapeHtml(`${displayName}: ${percentText(share)} of the run`)}"></span>`;
   });
   const chipOf = (row: number): string => `<i class="chip ${phases[row]?.phaseName}"></i>`;
-  return `<section><h2>Phases</h2><div class="phases" aria-hidden="true">${bar.join('')}</div>${table(phaseRows(model), (cell, row) => chipOf(row) + cell)}</section>`;
+  return `<div class="phases" aria-hidden="true">${bar.join('')}</div>${table(phaseRows(model), (cell, row) => chipOf(row) + cell)}`;
 }
 
-function alertsHtml({ alerts }: ReportModel): string {
+function alertsHtml({ alerts, groups }: ReportModel): string {
+  if (groups.length === 0) return '';
   const counts = severityCounts(alerts).map(
     ([severity, count]) => `<span class="badge ${severity}">${count} ${severity}</span>`,
   );
-  const items = alerts.map((alert) => {
-    const { category, fact, inference, ruleId, severity, title } = alert;
-    const steps = stepsOf(alert);
-    return (
-      `<li class="${severity}"><h3><span class="badge ${severity}">${severity}</span> ${escapeHtml(title)}</h3>` +
-      `<p>${escapeHtml(fact)}</p><p>${escapeHtml(inference)}</p>` +
-      `<small>${escapeHtml(category)} · <code>${escapeHtml(ruleId)}</code>${steps === undefined ? '' : ` · ${steps}`}</small></li>`
-    );
-  });
-  const content =
-    alerts.length === 0 ? '<p>None.</p>' : `<ul class="alerts">${items.join('')}</ul>`;
-  return `<section><h2>Alerts ${counts.join(' ')}</h2>${content}</section>`;
+  return `<section><h2>What was found ${counts.join(' ')}</h2><ul class="alerts">${groups.map(groupHtml).join('')}</ul></section>`;
+}
+
+function groupHtml({ cause, consequences, severity }: AlertGroup): string {
+  const { category, fact, ruleId, title } = cause;
+  const steps = stepsOf(cause);
+  const after = consequences.map(
+    (one) =>
+      `<li><span class="badge ${one.severity}">${one.severity}</span> ${escapeHtml(one.fact)} <small><code>${escapeHtml(one.ruleId)}</code></small></li>`,
+  );
+  return (
+    `<li class="${severity}"><h3><span class="badge ${severity}">${severity}</span> ${escapeHtml(title)}</h3>` +
+    `<p>${escapeHtml(fact)} ${escapeHtml(splitInference(cause).cause)}</p>` +
+    (after.length === 0
+      ? ''
+      : `<p class="hint">What follows from it:</p><ul>${after.join('')}</ul>`) +
+    `<small>${escapeHtml(category)} · <code>${escapeHtml(ruleId)}</code>${steps === undefined ? '' : ` · ${steps}`}</small></li>`
+  );
 }
 
 function dataHtml({ dataTables }: ReportModel): string {
@@ -91,23 +118,21 @@ function dataHtml({ dataTables }: ReportModel): string {
     ({ note, title, ...data }) =>
       `<h3>${escapeHtml(title)}</h3><p class="hint">${escapeHtml(note)}</p>${table(data)}`,
   );
-  return `<section><h2>Data</h2>${parts.join('')}</section>`;
+  return parts.join('');
 }
 
 function plotsHtml({ plots, unplottedCount }: ReportModel, kernel: SeriesKernel): string {
   if (plots.length === 0) return '';
   const more =
     unplottedCount > 0
-      ? `<p class="hint">${unplottedCount} more metrics are in the table below.</p>`
+      ? `<p class="hint">${unplottedCount} more metrics, some of them without change or of the machine, are in the table below.</p>`
       : '';
-  return `<section><h2>Curves</h2><div class="plots">${plots.map((plot) => plotSvg(plot, kernel)).join('')}</div>${more}</section>`;
+  return `<div class="plots">${plots.map((plot) => plotSvg(plot, kernel)).join('')}</div>${more}`;
 }
 
-/** A section with a table whose first column is code; nothing for a table without a row. */
-function codeSection(title: string, content: ReportTable): string {
-  if (content.rows.length === 0) return '';
-  const coded = table(content, (cell) => `<code>${cell}</code>`);
-  return `<section><h2>${title}</h2>${coded}</section>`;
+/** A table whose first column is code; nothing for a table without a row. */
+function codeTable(content: ReportTable): string {
+  return content.rows.length === 0 ? '' : table(content, (cell) => `<code>${cell}</code>`);
 }
 
 /** A table; `first` makes something of the text of the first cell of each row. */
@@ -129,10 +154,10 @@ const STYLE = `
 :root{--bg:#fff;--fg:#1b1f24;--soft:#57606a;--line:#d0d7de;--card:#f6f8fa;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#56718a;--good:#1a7f37;--watch:#9a6700;--bad:#bc4c00;--crit:#cf222e;--band:#0000000a}
 @media (prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--soft:#9198a1;--line:#30363d;--card:#161b22;--c0:#56b4e9;--c1:#ff9d57;--c2:#3fd0a3;--c3:#e9a6c9;--c4:#f0d64a;--c5:#9fb8cf;--good:#3fb950;--watch:#d29922;--bad:#f0883e;--crit:#f85149;--band:#ffffff10}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}main{max-width:72rem;margin:0 auto;padding:1.5rem}
-h1{font-size:1.6rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2rem 0 .6rem}h3{font-size:1rem;margin:0}section>h3{margin:1.2rem 0 .2rem}section>h3+.hint{margin:.2rem 0}.verdict{font-size:1.05rem;margin:.4rem 0 1rem}
+h1{font-size:1.6rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2rem 0 .6rem}h3{font-size:1rem;margin:0}details>h3{margin:1.2rem 0 .2rem}details>h3+.hint{margin:.2rem 0}.verdict{font-size:1.15rem;font-weight:600;margin:.4rem 0;overflow-wrap:anywhere}.verdict.critical,.verdict.degraded{color:var(--crit)}.verdict.watch{color:var(--watch)}.verdict.not_assessed{color:var(--soft)}details{border-top:1px solid var(--line);padding:.4rem 0}summary{cursor:pointer}summary h2{display:inline;margin:0}.advice{margin:.2rem 0;padding-left:1.4rem}.alerts ul{margin:.2rem 0;padding-left:1.2rem}header+figure{margin-top:1rem}
 .facts{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}.facts dt,.hint,small,footer{color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}.number,th.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}code{font-family:ui-monospace,monospace;font-size:.9em}
-.health,.alerts{list-style:none;margin:0;padding:0;display:grid;gap:.6rem}.health{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}.health li,.alerts li{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--soft);border-radius:6px;padding:.6rem .8rem;display:grid;gap:.2rem}.alerts p{margin:.2rem 0}.score{font-size:1.6rem;font-weight:600}
+.health,.alerts{list-style:none;margin:0;padding:0;display:grid;gap:.6rem}.health{grid-template-columns:repeat(auto-fit,minmax(11rem,1fr))}.health li,.alerts>li{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--soft);border-radius:6px;padding:.6rem .8rem;display:grid;gap:.2rem}.alerts p{margin:.2rem 0}.score{font-size:1.6rem;font-weight:600}
 .health .healthy{border-left-color:var(--good)}.health .watch{border-left-color:var(--watch)}.health .degraded{border-left-color:var(--bad)}.health .critical,.alerts .critical{border-left-color:var(--crit)}.alerts .error{border-left-color:var(--bad)}.alerts .warning{border-left-color:var(--watch)}
 .badge{display:inline-block;font-size:.75rem;font-weight:600;padding:0 .5em;border-radius:1em;border:1px solid currentColor;color:var(--soft)}.badge.critical{color:var(--crit)}.badge.error{color:var(--bad)}.badge.warning{color:var(--watch)}
 .phases{display:flex;height:1rem;border-radius:4px;overflow:hidden;margin-bottom:.6rem;gap:1px}.chip{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.5em}
@@ -140,4 +165,4 @@ h1{font-size:1.6rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}figure{margin:0;border:1px solid var(--line);border-radius:6px;padding:.6rem}figcaption{font-weight:600;overflow-wrap:anywhere}.key{font-weight:400;font-size:.85rem;margin-left:.8rem}.key::before{content:"";display:inline-block;width:1.2em;border-top:2px solid currentColor;margin-right:.3em;vertical-align:middle}
 svg{width:100%;height:auto;display:block}text{fill:var(--soft);font-size:13px}text.y{text-anchor:end}text.x{text-anchor:middle}.grid{stroke:var(--line);stroke-dasharray:2 4}.axis{stroke:var(--soft)}line.mark{stroke:var(--crit);stroke-dasharray:4 3}.curve{fill:none;stroke-width:1.5;stroke-linejoin:round}.band.b0 rect{fill:transparent}.band.b1 rect{fill:var(--band)}.nan{fill:var(--crit)}
 .s0{color:var(--c0)}.s1{color:var(--c1)}.s2{color:var(--c2)}.s3{color:var(--c3)}.s4{color:var(--c4)}.s5{color:var(--c5)}.curve{stroke:currentColor}.curve.s1{stroke-dasharray:6 2}.curve.s2{stroke-dasharray:2 2}.dot{fill:currentColor}footer{margin:2rem 0}
-@media print{.plots{grid-template-columns:1fr 1fr}figure,.alerts li{break-inside:avoid}}`;
+@media print{.plots{grid-template-columns:1fr 1fr}figure,.alerts>li{break-inside:avoid}}`;

@@ -1,6 +1,7 @@
 /** A report as Markdown: tables and sentences, no HTML, no pictures. */
 import { escapeMarkdown } from './escape.ts';
-import type { ReportModel } from './report-model.ts';
+import type { AlertGroup } from '../evaluate/alert-groups.ts';
+import { splitInference, type ReportModel } from './report-model.ts';
 import {
   healthRows,
   metricRows,
@@ -11,19 +12,21 @@ import {
   type ReportTable,
 } from './report-tables.ts';
 
-/** The report as GitHub-flavoured Markdown. */
+/** The report as GitHub-flavoured Markdown: the verdict, what it rests on, what to do, and all else under "More". */
 export function reportMarkdown(model: ReportModel): string {
-  const { alerts, dataTables, facts } = model;
+  const { advice, dataTables, facts, groups, verdict } = model;
+  const [first = '', ...rest] = verdict;
   const parts = [
     `# ${escapeMarkdown(model.title)}`,
-    escapeMarkdown(model.verdict),
+    `**${escapeMarkdown(first)}**`,
+    ...rest.map(escapeMarkdown),
+    ...(groups.length === 0 ? [] : ['## What was found', ...groups.map(groupText)]),
+    ...(advice.length === 0 ? [] : ['## What to do', list(advice)]),
+    '## More',
     table(['', ''], facts),
     ...section('Health', healthRows(model)),
     ...section('Phases', phaseRows(model)),
-    '## Alerts',
-    ...(alerts.length === 0 ? ['None.'] : alerts.map(alertText)),
     ...section('Silenced or acknowledged', silencedRows(model)),
-    ...(dataTables.length === 0 ? [] : ['## Data']),
     ...dataTables.flatMap(({ note, title, ...data }) => [`### ${title}`, note, tableOf(data)]),
     ...section('Metrics', metricRows(model)),
     ...section('Configuration', settingRows(model)),
@@ -31,19 +34,30 @@ export function reportMarkdown(model: ReportModel): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-function alertText(alert: ReportModel['alerts'][number]): string {
-  const steps = stepsOf(alert);
-  const about = [alert.severity, alert.category, `\`${alert.ruleId}\``, ...(steps ? [steps] : [])];
+function groupText({ cause, consequences, severity }: AlertGroup): string {
+  const steps = stepsOf(cause);
+  const about = [severity, cause.category, `\`${cause.ruleId}\``, ...(steps ? [steps] : [])];
   return [
-    `### ${escapeMarkdown(alert.title)}`,
+    `### ${escapeMarkdown(cause.title)}`,
     about.join(', '),
-    `${escapeMarkdown(alert.fact)} ${escapeMarkdown(alert.inference)}`,
+    `${escapeMarkdown(cause.fact)} ${escapeMarkdown(splitInference(cause).cause)}`,
+    ...(consequences.length === 0
+      ? []
+      : [
+          `What follows from it:\n\n${consequences
+            .map((one) => `- ${one.severity}: ${escapeMarkdown(one.fact)} (\`${one.ruleId}\`)`)
+            .join('\n')}`,
+        ]),
   ].join('\n\n');
+}
+
+function list(lines: readonly string[]): string {
+  return lines.map((line) => `- ${escapeMarkdown(line)}`).join('\n');
 }
 
 /** A heading and its table; nothing for a table without a row. */
 function section(title: string, content: ReportTable): readonly string[] {
-  return content.rows.length === 0 ? [] : [`## ${title}`, tableOf(content)];
+  return content.rows.length === 0 ? [] : [`### ${title}`, tableOf(content)];
 }
 
 function tableOf({ columns, rows }: ReportTable): string {

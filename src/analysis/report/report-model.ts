@@ -12,6 +12,9 @@ import { flatSettings } from '../compare/config-diff.ts';
 import type { MetricDirection } from '../compare/diff-records.ts';
 import { directionOf } from '../compare/metric-diff.ts';
 import { inOrderOfInterest } from '../compare/metric-order.ts';
+import { groupAlerts, type AlertGroup } from '../evaluate/alert-groups.ts';
+import { evidenceOf } from '../evaluate/analyze-columns.ts';
+import { sayVerdict } from '../evaluate/verdict.ts';
 import { findRoleSeries } from '../signals/roles/loss-roles.ts';
 import type { Plot } from './report-plot.ts';
 
@@ -36,8 +39,8 @@ export type ReportModel = {
   readonly title: string;
   /** ISO 8601. */
   readonly generatedAt: string;
-  /** The run in two sentences. */
-  readonly verdict: string;
+  /** The run in a line or two: what was not assessed or its health, then what to look at first. */
+  readonly verdict: readonly string[];
   /** Names and values, for people. */
   readonly facts: readonly (readonly [string, string])[];
   readonly settings: readonly (readonly [string, JsonValue])[];
@@ -49,11 +52,17 @@ export type ReportModel = {
   readonly alerts: readonly AlertRecord[];
   /** Alerts that were silenced or acknowledged; those that were silenced are not among the alerts. */
   readonly silenced: readonly SilencedAlert[];
+  /** The same by their causes, the worst first. */
+  readonly groups: readonly AlertGroup[];
+  /** What to do, in the order in which to do it; empty where nothing has to be done. */
+  readonly advice: readonly string[];
   /** What the batches tell; empty where none stands out or none were recorded. */
   readonly dataTables: readonly HardBatchTable[];
   readonly metrics: readonly MetricFacts[];
+  /** The one picture beside the verdict: what the run is judged by, or what the first alert is about; null without a metric to draw. */
+  readonly picture: Plot | null;
   readonly plots: readonly Plot[];
-  /** Metrics that have no plot, as there are too many. */
+  /** Metrics that have no plot: too many, without change, or of the machine. */
   readonly unplottedCount: number;
 };
 
@@ -74,11 +83,12 @@ export function modelOf(
   const metrics = series.map(factsOf);
   const data = columns.batches.rowCount > 0 ? findHardBatches(columns) : undefined;
   const phaseAxis = axisOfPhases(found.phases);
-  const { plots, unplottedCount } = plotsOf(
+  const groups = groupAlerts(alerts);
+  const { picture, plots, unplottedCount } = plotsOf(
     columns.metrics,
     series,
     found.phases,
-    alerts,
+    groups,
     phaseAxis,
   );
   return {
@@ -88,10 +98,13 @@ export function modelOf(
     alerts,
     silenced,
     dataTables: data === undefined ? [] : tabulateHardBatches(data),
-    verdict: `${verdictOf(found.phases, alerts, found.healthScores, metrics)}${sayHardSamples(data)}`,
+    groups,
+    advice: adviceOf(groups),
+    verdict: withHardSamples(sayVerdict({ ...found, alerts }), data),
     settings: [...flatSettings(columns.run.config)],
     phaseAxis,
     metrics,
+    picture,
     plots,
     unplottedCount,
   };
@@ -137,50 +150,91 @@ function axisOfPhases(phases: readonly PhaseRecord[]): 'step' | 'epoch' {
   return JSON.stringify(phases[0]?.evidence ?? null).includes('"axis":"epoch"') ? 'epoch' : 'step';
 }
 
+/** What is recorded of the machine, of time and of counters: nothing that a training is judged by. */
+const OF_MACHINE =
+  /^(?:system|sys|machine|perf|hardware|gpu|cpu|time|timings?|timers?)[/_.]|(?:^|[/_.\s-])(?:gpu|cpu|ram|rss|memory|mem|wall_?time|runtime|elapsed|eta|(?:step|iter|iteration|epoch|data|batch)_?time|(?:samples|tokens|steps|iters?|frames)_per_second|throughput|fps|seconds?|_?ms|epoch|global_step)(?:[/_.\s-]|$)/iu;
+
+function isWorthDrawing({ key, values }: MetricSeries): boolean {
+  if (OF_MACHINE.test(key)) return false;
+  const first = values.find((value) => Number.isFinite(value));
+  return values.some((value) => value !== first);
+}
+
+type PlotGroup = { readonly title: string; readonly list: readonly MetricSeries[] };
+
 function plotsOf(
   metrics: RunColumns['metrics'],
   ordered: readonly MetricSeries[],
   phases: readonly PhaseRecord[],
-  alerts: readonly AlertRecord[],
+  groups: readonly AlertGroup[],
   phaseAxis: 'step' | 'epoch',
-): { readonly plots: readonly Plot[]; readonly unplottedCount: number } {
+): Pick<ReportModel, 'picture' | 'plots' | 'unplottedCount'> {
+  const judged = judgedGroups(metrics);
+  const shown = new Set(judged.flatMap(({ list }) => list.map(({ key }) => key)));
+  const others = ordered
+    .filter((series) => !shown.has(series.key) && isWorthDrawing(series))
+    .map((one) => ({ title: one.key, list: [one] }));
+  const all = [...judged, ...others];
+  const alerts = groups.flatMap(({ cause, consequences }) => [cause, ...consequences]);
+  const drawn = all.slice(0, MAX_PLOTS).map((group) => plotOf(group, phases, alerts, phaseAxis));
+  const about = evidenceKeys(groups);
+  const at = Math.max(
+    0,
+    all.slice(0, MAX_PLOTS).findIndex(({ list }) => list.some(({ key }) => about.has(key))),
+  );
+  return {
+    picture: drawn[at] ?? null,
+    plots: drawn.filter((_, i) => i !== at),
+    unplottedCount:
+      ordered.length - all.slice(0, MAX_PLOTS).reduce((sum, { list }) => sum + list.length, 0),
+  };
+}
+
+/** The losses together, and the accuracies; each by itself where their axes differ. */
+function judgedGroups(metrics: RunColumns['metrics']): readonly PlotGroup[] {
   const roles = findRoleSeries(metrics);
   const pairs = [
     ['Loss', [roles.trainLoss, roles.valLoss]],
     ['Accuracy', [roles.trainAccuracy, roles.valAccuracy]],
   ] as const;
-  const shown = new Set<string>();
-  const groups = pairs.flatMap(([title, series]) => {
+  return pairs.flatMap(([title, series]) => {
     const list = series.flatMap((one) => one ?? []);
-    // Sums of several losses are shown, and their parts as well.
-    for (const { key } of list) shown.add(key);
     const [first] = list;
-    const together = list.filter(({ x }) => x === first?.x);
-    const alone = list.filter(({ x }) => x !== first?.x);
-    return first === undefined
-      ? []
-      : [{ title, list: together }, ...alone.map((one) => ({ title: one.key, list: [one] }))];
+    if (first === undefined) return [];
+    const together = list.filter(({ x }) => x === first.x);
+    const alone = list.filter(({ x }) => x !== first.x);
+    return [{ title, list: together }, ...alone.map((one) => ({ title: one.key, list: [one] }))];
   });
-  const others = ordered.filter(({ key }) => !shown.has(key));
-  const all = [...groups, ...others.map((one) => ({ title: one.key, list: [one] }))];
-  const plots = all.slice(0, MAX_PLOTS).map(({ list, title }): Plot => {
-    const axis = list[0]?.x ?? 'step';
-    return {
-      title,
-      axis,
-      series: list.map((one) => ({ label: one.key, positions: axisOf(one), values: one.values })),
-      bands:
-        axis === phaseAxis
-          ? phases.map(({ displayName, stepEnd, stepStart }) => ({
-              name: `${displayName} (${axis} ${stepStart} to ${stepEnd})`,
-              start: stepStart,
-              end: stepEnd,
-            }))
-          : [],
-      marks: axis === 'step' ? marksOf(alerts, list) : [],
-    };
-  });
-  return { plots, unplottedCount: all.length - plots.length };
+}
+
+/** The metrics that the worst group of alerts rests on. */
+function evidenceKeys(groups: readonly AlertGroup[]): ReadonlySet<string> {
+  const [worst] = groups;
+  if (worst === undefined) return new Set();
+  return new Set(evidenceOf(worst.cause).map(({ source }) => source));
+}
+
+function plotOf(
+  { list, title }: PlotGroup,
+  phases: readonly PhaseRecord[],
+  alerts: readonly AlertRecord[],
+  phaseAxis: 'step' | 'epoch',
+): Plot {
+  const axis = list[0]?.x ?? 'step';
+  return {
+    title,
+    axis,
+    series: list.map((one) => ({ label: one.key, positions: axisOf(one), values: one.values })),
+    bands:
+      axis === phaseAxis
+        ? phases.map(({ displayName, stepEnd, stepStart }) => ({
+            name: `${displayName} (${axis} ${stepStart} to ${stepEnd})`,
+            start: stepStart,
+            end: stepEnd,
+          }))
+        : [],
+    marks: axis === 'step' ? marksOf(alerts, list) : [],
+  };
 }
 
 function marksOf(alerts: readonly AlertRecord[], list: readonly MetricSeries[]): Plot['marks'] {
@@ -193,37 +247,36 @@ function marksOf(alerts: readonly AlertRecord[], list: readonly MetricSeries[]):
   );
 }
 
-function sayHardSamples(data: HardBatches | undefined): string {
+function withHardSamples(
+  verdict: readonly string[],
+  data: HardBatches | undefined,
+): readonly string[] {
   const count = data?.samples.length ?? 0;
-  if (count === 0) return '';
-  return ` Its data hold ${count} ${count === 1 ? 'sample that stands' : 'samples that stand'} out.`;
+  if (count === 0) return verdict;
+  const what = count === 1 ? 'sample that stands' : 'samples that stand';
+  return [...verdict, `Its data hold ${count} ${what} out.`];
 }
 
-/** The run in two sentences: how it went, and what to look at first. */
-function verdictOf(
-  phases: readonly PhaseRecord[],
-  alerts: readonly AlertRecord[],
-  scores: readonly HealthScoreRecord[],
-  metrics: readonly MetricFacts[],
-): string {
-  const last = phases.at(-1);
-  const overall = scores.find(({ scoreKey }) => scoreKey === 'overall');
-  const [worst] = alerts;
-  const how =
-    metrics.length === 0
-      ? 'No metric was recorded.'
-      : last === undefined
-        ? 'There is no loss and no accuracy to judge the training by.'
-        : `Training ended in: ${last.displayName.toLowerCase()}.`;
-  const health =
-    overall === undefined
-      ? ''
-      : ` Health is ${Math.round(overall.score)} of 100 (${overall.status}).`;
-  const first =
-    worst === undefined
-      ? ' Nothing was found that needs attention.'
-      : ` Look first at: ${worst.title} (${worst.severity}).`;
-  return `${how}${health}${first}`;
+/** What the causes advise, once each; remarks advise nothing. */
+function adviceOf(groups: readonly AlertGroup[]): readonly string[] {
+  const advice = groups.flatMap(({ cause, severity }) =>
+    severity === 'info' ? [] : [splitInference(cause).advice],
+  );
+  return [...new Set(advice)].filter((text) => text !== '');
+}
+
+/** The likely cause and the first thing to try, a sentence each. */
+export function splitInference({ inference }: Pick<AlertRecord, 'inference'>): {
+  readonly cause: string;
+  readonly advice: string;
+} {
+  const at = inference.lastIndexOf('; first, ');
+  if (at < 0) return { cause: inference, advice: '' };
+  const advice = inference.slice(at + '; first, '.length);
+  return {
+    cause: `${inference.slice(0, at)}.`,
+    advice: `${advice.charAt(0).toUpperCase()}${advice.slice(1)}`,
+  };
 }
 
 /** Alerts of each severity, the most severe first, without those there are none of. */

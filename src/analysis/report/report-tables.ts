@@ -18,8 +18,8 @@ export function healthRows({ healthScores }: ReportModel): ReportTable {
     columns: columnsOf(['Score', 'of 100', 'Status', '']),
     rows: healthScores.map(({ score, scoreKey, status, summary }) => [
       scoreKey,
-      String(Math.round(score)),
-      status,
+      score === null ? '–' : String(Math.round(score)),
+      status.replace('_', ' '),
       summary,
     ]),
   };

@@ -10,7 +10,7 @@ import type { RunColumns } from '../columns/run-columns.ts';
 import { silencedAlerts, silencesOf } from '../alerts/silences.ts';
 import { checkComparisonConfig } from '../compare/compare-config.ts';
 import { loadRunData, runToCompare } from '../compare/run-data.ts';
-import { analyzePhases } from '../phases/phases-of.ts';
+import { analyzePhases } from '../evaluate/phases-of.ts';
 import type { PhaseAnalyzerConfig } from '../phases/thresholds.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
@@ -133,7 +133,8 @@ function factsOf(
   nowMs: number,
 ): ReportModel['facts'] {
   const { run } = columns;
-  const startedAt = run.startedAtMs > 0 ? new Date(run.startedAtMs).toISOString() : '';
+  const startedAt =
+    run.hasTimes && run.startedAtMs > 0 ? new Date(run.startedAtMs).toISOString() : '';
   const end = run.endedAtMs ?? (run.isLive ? nowMs : null);
   const points = [...columns.metrics.values()].reduce((sum, { values }) => sum + values.length, 0);
   const facts: readonly (readonly [string, string])[] = [

@@ -24,6 +24,8 @@ import { trainEvalMismatch } from './generalization/train-eval-mismatch.ts';
 import { dataLoadingBottleneck } from './runtime/data-loading-bottleneck.ts';
 import { stepTimeOutlier } from './runtime/step-time-outlier.ts';
 import { memoryGrowth } from './runtime/memory-growth.ts';
+import { nothingRecorded } from './runtime/nothing-recorded.ts';
+import { runEnd } from './runtime/run-end.ts';
 import { stalledRun } from './runtime/stalled-run.ts';
 import { staticModelLint } from './optimization/static-model-lint.ts';
 import type { LiveCadence, Rule } from '../signals/rule-types.ts';
@@ -56,6 +58,8 @@ const rules = [
   suspiciousValidation,
   overfittingOnset,
   plateau,
+  nothingRecorded,
+  runEnd,
   stalledRun,
   memoryGrowth,
   dataLoadingBottleneck,

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import type { AlertCategory, AlertSeverity } from '../../records/literals.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
+import type { NeedName } from './needs.ts';
 import type { RunPosition } from './positions.ts';
 import type { Signals } from './signals.ts';
 
@@ -78,10 +79,20 @@ export type RuleContext<T extends string> = {
   readonly unjudged: (why: string) => void;
 };
 
+/** What has to be there before a rule can be asked. */
+export type RuleNeeds<T extends string = string> = {
+  /** Any of these is enough. */
+  readonly anyOf: readonly NeedName[];
+  /** The threshold that says how many values of it are enough; default one. */
+  readonly points?: T;
+};
+
 /** What rules and their documentation have in common. */
 export type RuleHead<I extends string, T extends string> = {
   readonly id: I;
   readonly category: AlertCategory;
+  /** What it has to be asked of. A rule that does not say so counts as asked of any run. */
+  readonly needs?: RuleNeeds<NoInfer<T>>;
   /** What the rule finds, in a sentence. */
   readonly detects: string;
   /** Where the idea and the numbers come from. */

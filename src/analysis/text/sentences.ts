@@ -28,3 +28,8 @@ export function sayNames(names: readonly string[], most: number): string {
 export function when(isSo: boolean, part: string): string {
   return isSo ? part : '';
 }
+
+/** An option of the command line with its value, quoted where the shell needs that. */
+export function sayOption(option: string, value: string): string {
+  return `${option} ${/^[\w./:@%+-]+$/u.test(value) ? value : `'${value.replaceAll("'", String.raw`'\''`)}'`}`;
+}

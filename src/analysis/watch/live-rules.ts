@@ -1,6 +1,6 @@
 /** The rules while a run goes on: when they are evaluated, and when a finding counts. */
 import type { PlacedColumns, RunColumns, RunInfo } from '../columns/run-columns.ts';
-import { findStepwise, type Found } from '../evaluate/analyze-columns.ts';
+import { findStepwise, type Found } from '../evaluate/find-all.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { gradSpike } from '../rules/optimization/grad-spike.ts';
 import { lossSpike } from '../rules/optimization/loss-spike.ts';

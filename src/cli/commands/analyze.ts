@@ -2,8 +2,10 @@
 import {
   AnalyzerEngine,
   findHardBatches,
+  groupAlerts,
   loadRunColumns,
   tabulateHardBatches,
+  type AlertGroup,
   type AnalyzerResult,
   type HardBatches,
 } from '../../analysis.ts';
@@ -50,6 +52,7 @@ export const analyzeCommand: Command = {
       if (args.flag('json')) {
         const dicts = results.map(({ data, result }) => ({
           ...result.toDict(),
+          groups: groupAlerts(result.alerts).map(groupDict),
           ...(data === undefined ? {} : { data: data.toDict() }),
         }));
         await io.stdout.write(jsonText(dicts.length === 1 ? dicts[0] : dicts));
@@ -62,23 +65,60 @@ export const analyzeCommand: Command = {
   },
 };
 
+/** The verdict, the findings by their causes, the worst first, and the scores. */
 function describe(result: AnalyzerResult, width: number | undefined, style: Style): string {
+  const overall = result.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
+  const headline = result.coverage.headline ?? overall?.summary ?? 'Not assessed.';
+  const first = statusColor(style, overall?.status ?? 'not_assessed')(onTerminal(headline));
+  const groups = groupAlerts(result.alerts);
   const scores = table(
     [
       { title: 'SCORE', cell: ({ scoreKey }) => scoreKey },
-      { title: 'OF 100', cell: ({ score }) => String(Math.round(score)), align: 'right' },
-      { title: 'STATUS', cell: ({ status }) => statusColor(style, status)(status) },
+      {
+        title: 'OF 100',
+        cell: ({ score }) => (score === null ? '-' : String(Math.round(score))),
+        align: 'right',
+      },
+      {
+        title: 'STATUS',
+        cell: ({ status }) => statusColor(style, status)(status.replace('_', ' ')),
+      },
+      { title: 'ASKED', cell: ({ scoreKey }) => askedText(result, scoreKey), align: 'right' },
     ],
     result.healthScores,
     width,
     style,
   );
-  if (result.alerts.length === 0) return `${scores}\nNo alerts.\n`;
-  const alerts = result.alerts.map(({ fact, inference, ruleId, severity, title }) => {
-    const head = `${severityColor(style, severity)(severity)} ${style.bold(onTerminal(title))} (${ruleId})`;
-    return `${head}\n  ${onTerminal(fact)}\n  ${onTerminal(inference)}\n`;
-  });
-  return `${scores}\n${alerts.join('\n')}`;
+  const found =
+    groups.length > 0
+      ? groups.map((group) => describeGroup(group, style)).join('\n')
+      : overall === undefined || overall.score === null
+        ? ''
+        : 'No alerts.\n';
+  return [`${first}\n`, found, scores].filter((part) => part !== '').join('\n');
+}
+
+function groupDict({ cause, consequences, severity }: AlertGroup): object {
+  return {
+    severity,
+    cause_alert_id: cause.id,
+    consequence_alert_ids: consequences.map(({ id }) => id),
+  };
+}
+
+function askedText({ coverage }: AnalyzerResult, key: string): string {
+  const one = coverage.scores.find(({ scoreKey }) => scoreKey === key);
+  return one === undefined ? '' : `${one.askedCount} of ${one.askedCount + one.openCount}`;
+}
+
+function describeGroup({ cause, consequences, severity }: AlertGroup, style: Style): string {
+  const { fact, inference, ruleId, title } = cause;
+  const head = `${severityColor(style, severity)(severity)} ${style.bold(onTerminal(title))} (${ruleId})`;
+  const after = consequences.map(
+    (one) => `  - ${one.severity}: ${onTerminal(one.fact)} (${one.ruleId})\n`,
+  );
+  const follows = after.length === 0 ? '' : `  What follows from it:\n${after.join('')}`;
+  return `${head}\n  ${onTerminal(fact)}\n  ${onTerminal(inference)}\n${follows}`;
 }
 
 function describeData(
@@ -107,5 +147,6 @@ export function severityColor(style: Style, severity: string): (text: string) =>
 
 function statusColor(style: Style, status: string): (text: string) => string {
   if (status === 'healthy') return style.green;
+  if (status === 'not_assessed') return style.blue;
   return status === 'critical' ? style.red : style.yellow;
 }

@@ -1,5 +1,6 @@
 /** `quark runs`: the runs of a store, newest first. */
 import {
+  hasTimes,
   listDeletedRuns,
   listRuns,
   RUN_STATUSES,
@@ -81,7 +82,7 @@ export const runsCommand: Command = {
             cell: ({ effectiveStatus }) => effectiveStatus,
             style: ({ effectiveStatus }) => statusStyle(style, effectiveStatus),
           },
-          { title: 'STARTED', cell: ({ run }) => localTime(run.startedAt) },
+          { title: 'STARTED', cell: ({ run }) => (hasTimes(run) ? localTime(run.startedAt) : '-') },
           { title: 'TOOK', cell: took, align: 'right' },
           { title: 'TAGS', cell: ({ run }) => run.tags.join(', '), isElastic: true },
         ],
@@ -140,6 +141,7 @@ function isoOf(ms: number): string {
 
 /** How long a run took: to its end, or to its last sign of life. */
 function took({ run, isLive }: RunSummary): string {
+  if (!hasTimes(run)) return '-';
   const endMs = isLive ? Date.now() : Date.parse(run.endedAt ?? run.updatedAt);
   return duration(endMs - Date.parse(run.startedAt));
 }

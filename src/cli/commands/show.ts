@@ -1,5 +1,5 @@
 /** `quark show RUN`: everything a run says about itself. */
-import type { RunReader } from '../../index.ts';
+import { hasTimes, type RunReader } from '../../index.ts';
 import { readDownsampling, type RunDownsampling } from '../../node.ts';
 import {
   EXIT,
@@ -70,8 +70,8 @@ function describe(
   const rows: [string, string][] = [
     ['project', onTerminal(run.projectName)],
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
-    ['started', localTime(run.startedAt)],
-    ['ended', run.endedAt === null ? '-' : localTime(run.endedAt)],
+    ['started', hasTimes(run) ? localTime(run.startedAt) : '-'],
+    ['ended', run.endedAt === null || !hasTimes(run) ? '-' : localTime(run.endedAt)],
     ['tags', run.tags.length === 0 ? '-' : onTerminal(run.tags.join(', '))],
     ['resumed', `${run.resumeCount} times`],
     ...(superseded === 0

@@ -3,7 +3,7 @@ import { VERSION } from '../../base/version.ts';
 import type { RunRecord } from '../../records/run.ts';
 import type { Column, ColumnKind } from '../../schema/column.ts';
 import type { TableDefinition } from '../../schema/table.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import { schemaVersionOf } from '../../schema/version.ts';
 import {
   thriftBool,
   i32,
@@ -96,7 +96,7 @@ export function footerBytes(
   ]);
   const facts: readonly (readonly [string, string])[] = [
     ['quark:table', table.table],
-    ['quark:schema_version', String(CURRENT_SCHEMA_VERSION)],
+    ['quark:schema_version', String(schemaVersionOf(table.table))],
     ['quark:columns', JSON.stringify(Object.fromEntries(notes))],
     ['quark:run', JSON.stringify(run.toDict())],
   ];

@@ -85,3 +85,28 @@ const SENTENCES =
 export function withoutSentences(json: string): string {
   return json.replaceAll(SENTENCES, '"$1":"..."');
 }
+
+/**
+ * JSON without what analyses say since schema version 2: the coverage, the groups, scores that may be null, and how a run ended, which
+ * was no alert before.
+ */
+export function withoutVersion2(args: readonly string[], json: string | undefined) {
+  if (json === undefined || !['analyze', 'compare'].includes(args[0] ?? '')) return json;
+  if (!json.startsWith('{')) return json;
+  const { coverage: _, groups: __, schema_version: ___, ...rest } = JSON.parse(json) as Dict;
+  const scores = Array.isArray(rest['health_scores'])
+    ? { health_scores: rest['health_scores'].map((one: Dict) => one['score_key']) }
+    : {};
+  return withoutRunEnd({ ...rest, ...scores });
+}
+
+type Dict = { readonly [name: string]: unknown };
+
+function withoutRunEnd(value: unknown): unknown {
+  if (Array.isArray(value))
+    return value
+      .filter((one: unknown) => (one as Dict | null)?.['rule_id'] !== 'run_end')
+      .map(withoutRunEnd);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutRunEnd(one)]));
+}

@@ -255,12 +255,13 @@ describe('the worker that imports', () => {
     const found = await client.analyze(undefined, runId);
     expect(found.phases.map(({ phaseName }) => phaseName)).toContain('divergence');
     expect(found.phaseAxis).toBe('step');
-    expect(found.alerts.map(({ ruleId }) => ruleId)).toContain('loss_divergence');
+    expect(found.groups.map(({ cause }) => cause.ruleId)).toContain('loss_divergence');
+    expect(found.verdict[0]).toMatch(/^Health is \d+ of 100/u);
     expect(found.healthScores.map(({ scoreKey }) => scoreKey)).toContain('overall');
     await client.keep('memory:analysed', {});
     const other = await client.analyze('memory:analysed', runId);
-    expect(other.alerts.map(({ ruleId }) => ruleId)).toEqual(
-      found.alerts.map(({ ruleId }) => ruleId),
+    expect(other.groups.map(({ cause }) => cause.ruleId)).toEqual(
+      found.groups.map(({ cause }) => cause.ruleId),
     );
     await expect(client.analyze(undefined, 'run_none')).rejects.toMatchObject({
       code: 'run_not_found',

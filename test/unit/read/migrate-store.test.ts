@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   createMemoryStore,
   CURRENT_SCHEMA_VERSION,
+  listRuns,
   MetricsLogger,
   migrateStore,
   openRun,
@@ -13,6 +14,7 @@ import {
   startRun,
   type Store,
 } from 'quark-sdk';
+import { AnalyzerEngine } from 'quark-sdk/analysis';
 
 const fixture = fileURLToPath(new URL('../../fixtures/store-v0/quark.db', import.meta.url));
 let directory: string;
@@ -147,4 +149,50 @@ test('what is no store and no option is refused', async () => {
 
 test('the fixture is the one that was made', async () => {
   expect((await readFile(fixture)).subarray(0, 15).toString()).toBe('SQLite format 3');
+});
+
+test('scores of version 1 are read as they are, and migrated where they lie', async () => {
+  const scored = fileURLToPath(new URL('../../fixtures/store-v1/quark.db', import.meta.url));
+  await copyFile(scored, join(directory, '.quark', 'quark.db'));
+  const scoresOf = async (store: Store) => {
+    const runs = await listRuns(store);
+    const lists = runs.map(async ({ run }) => {
+      const found = await new AnalyzerEngine(await openRun(store, run.id)).readHealthScores();
+      return [run.tags, found.map((score) => score.toDict())];
+    });
+    return Object.fromEntries((await Promise.all(lists)) as [string[], unknown][]) as object;
+  };
+  const versionsOf = async (store: Store) => {
+    const tables = ['health_scores', 'alerts', 'metrics', 'phases'];
+    const found = await Promise.all(
+      (await listRuns(store)).flatMap(({ run }) =>
+        tables.map((table) => store.listSegments({ runId: run.id, table })),
+      ),
+    );
+    return new Set(found.flat().map((one) => `${one.table} ${one.schemaVersion}`));
+  };
+  const before = await openStorage(directory);
+  const scores = await scoresOf(before);
+  // Nothing was recorded of one of the two, and each of its scores was 100.
+  expect(
+    Object.values(scores).map((list) => list.map(({ score }: { score: number }) => score)),
+  ).toContainEqual([100, 100, 100, 100, 100]);
+  expect(await versionsOf(before)).toEqual(
+    new Set(['health_scores 1', 'alerts 1', 'metrics 1', 'phases 1']),
+  );
+  await before.close();
+  expect(await migrateStore(directory)).toBe(2);
+  const after = await openStorage(directory);
+  expect(await versionsOf(after)).toEqual(
+    new Set(['health_scores 2', 'alerts 1', 'metrics 1', 'phases 1']),
+  );
+  expect(await scoresOf(after)).toEqual(scores);
+  // Analysed again, the empty run has no score, and says so in the same store.
+  const runs = await listRuns(after);
+  const empty = runs.find(({ run }) => run.tags.includes('empty'));
+  const engine = new AnalyzerEngine(await openRun(after, empty?.run.id ?? ''));
+  await engine.analyze();
+  const [overall] = await engine.readHealthScores();
+  expect([overall?.score, overall?.status]).toEqual([null, 'not_assessed']);
+  await after.close();
 });

@@ -10,6 +10,7 @@ const MAX_CLASSES = 200;
 export const classImbalance = defineRule({
   id: 'class_imbalance',
   category: 'generalization',
+  needs: { anyOf: ['labels'] },
   detects: 'Classes that the model is shown far less often than others, and does not learn.',
   source:
     'SageMaker Debugger (ClassImbalance: 10 to 1 after 500 labels); the loss of the rare class is ours',

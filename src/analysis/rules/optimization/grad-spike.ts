@@ -11,6 +11,7 @@ const FOLLOWS = 5;
 export const gradSpike = defineRule({
   id: 'grad_spike',
   category: 'optimization',
+  needs: { anyOf: ['gradient_norm'] },
   detects: 'Single jumps of the norm of all gradients, far above its noise.',
   source: 'ZClip (2025)',
   cause: 'a batch of unusual samples, or a steep part of the loss surface',

@@ -8,6 +8,7 @@ import { say } from '../../text/sentences.ts';
 export const gradientDepthRatio = defineRule({
   id: 'gradient_depth_ratio',
   category: 'optimization',
+  needs: { anyOf: ['gradients'] },
   detects: 'Gradients that shrink or grow by orders of magnitude from the last layer to the first.',
   source:
     'AUTOTRAINER (first over last layer below 1e-3, above 70), per element so that sizes of layers do not enter',

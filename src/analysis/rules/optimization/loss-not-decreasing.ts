@@ -22,6 +22,7 @@ const CLEAR_FALL = -3;
 export const lossNotDecreasing = defineRuleOfKinds({
   id: 'loss_not_decreasing',
   category: 'optimization',
+  needs: { anyOf: ['train_loss'], points: 'lossNotDecreasingMinPoints' },
   detects:
     'A training loss that has not fallen since the start of the run, or has settled at the level of chance, or of one answer for all samples.',
   source:

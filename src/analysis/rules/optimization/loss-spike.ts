@@ -10,6 +10,7 @@ import { when } from '../../text/sentences.ts';
 export const lossSpike = defineRule({
   id: 'loss_spike',
   category: 'optimization',
+  needs: { anyOf: ['train_loss'] },
   detects: 'Single jumps of the training loss far above its noise, from which it comes back.',
   source:
     'ZClip (2025) for the idea of a robust score on logarithms; the threshold is ours, as losses have heavier tails',

@@ -35,6 +35,9 @@ type Break = Subject & {
 export const nonFinite = defineRule({
   id: 'non_finite',
   category: 'optimization',
+  needs: {
+    anyOf: ['train_loss', 'val_loss', 'gradient_norm', 'activations', 'gradients', 'parameters'],
+  },
   detects:
     'NaN or infinite numbers in losses, activations, gradients, updates or parameters, and where they came first.',
   source: 'SageMaker Debugger (ExplodingTensor), TheDeepChecker',

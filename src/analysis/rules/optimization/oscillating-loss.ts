@@ -11,6 +11,7 @@ import { say, sayShare, when } from '../../text/sentences.ts';
 export const oscillatingLoss = defineRule({
   id: 'oscillating_loss',
   category: 'optimization',
+  needs: { anyOf: ['train_loss'], points: 'oscillatingLossMinPoints' },
   detects: 'A training loss that swings back and forth by a large part of what the run gains.',
   source:
     'AUTOTRAINER (oscillating loss: swings in a fifth of the epochs), TheDeepChecker (sign changes); that noise does not alternate is ours; longer cycles by the largest peak of the spectrum (Fisher, 1929)',

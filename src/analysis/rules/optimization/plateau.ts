@@ -8,6 +8,7 @@ import { say, sayShare } from '../../text/sentences.ts';
 export const plateau = defineRule({
   id: 'plateau',
   category: 'optimization',
+  needs: { anyOf: ['train_loss', 'val_loss', 'accuracy'] },
   detects:
     'A run whose losses have not improved for a large part of it, away from the floor of the task.',
   source: 'SageMaker Debugger (Overtraining: delta 0.01); what counts as a floor is ours',

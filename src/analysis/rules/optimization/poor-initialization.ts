@@ -18,6 +18,7 @@ const ROUNDING = 1e-4;
 export const poorInitialization = defineRule({
   id: 'poor_initialization',
   category: 'optimization',
+  needs: { anyOf: ['parameters'] },
   detects:
     'Initial weights that are all alike, or of a size that makes the signal grow or die from layer to layer.',
   source:

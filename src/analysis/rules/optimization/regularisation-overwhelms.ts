@@ -16,6 +16,7 @@ const LATE_SHARE = 0.1;
 export const regularisationOverwhelms = defineRule({
   id: 'regularisation_overwhelms',
   category: 'optimization',
+  needs: { anyOf: ['parameters'] },
   detects:
     'Weights that shrink to a small part of their initial size while the model does not learn: the penalty on them outweighs the loss.',
   source:

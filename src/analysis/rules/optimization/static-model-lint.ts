@@ -10,6 +10,7 @@ const ADAPTIVE = /^(?:adam|adamax|nadam|rmsprop|adamw)(?:optimizer)?$/;
 export const staticModelLint = defineRule({
   id: 'static_model_lint',
   category: 'optimization',
+  needs: { anyOf: ['model'] },
   detects:
     'Faults of the model that its configuration shows before training: outputs that do not fit the loss, missing activations, weights that begin alike.',
   source: 'NeuraLint (2021), UMLAUT (2021), TheDeepChecker',

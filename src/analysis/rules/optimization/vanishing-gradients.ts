@@ -25,6 +25,7 @@ const RATIO = ladder('Share of gradient samples that have vanished', {
 export const vanishingGradients = defineRule({
   id: 'vanishing_gradients',
   category: 'optimization',
+  needs: { anyOf: ['gradients'] },
   detects:
     'Gradients that are next to nothing in most probes, while there is something left to learn.',
   source: 'abiotic-quark; the profile by depth: AUTOTRAINER (2021)',

@@ -52,6 +52,7 @@ const SIGNS = {
 export const activationCollapse = defineRule({
   id: 'activation_collapse',
   category: 'representation',
+  needs: { anyOf: ['activations'] },
   detects: 'A layer whose outputs say nothing any more: dead, saturated, or all alike.',
   source: 'abiotic-quark; persistence and position in the network are ours',
   cause: 'too large updates or a bad initialisation pushed the units out of their working range',

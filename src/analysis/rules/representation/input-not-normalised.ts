@@ -25,6 +25,7 @@ type Input = {
 export const inputNotNormalised = defineRuleOfKinds({
   id: 'input_not_normalised',
   category: 'representation',
+  needs: { anyOf: ['activations', 'batches'] },
   detects:
     'Inputs that are far from zero mean and unit size: raw pixels, values that were normalised twice, or the same number everywhere.',
   source:

@@ -19,6 +19,7 @@ const PROBES = ladder('Probes in a row in which a layer gets no gradient', {
 export const stagnantLayers = defineRule({
   id: 'stagnant_layers',
   category: 'representation',
+  needs: { anyOf: ['gradients'] },
   detects: 'A layer that gets next to no gradient, probe after probe, while others learn.',
   source: 'abiotic-quark; the comparison with the other layers is ours',
   cause: 'the layer is cut off: dead or saturated units behind it, or a detached branch',

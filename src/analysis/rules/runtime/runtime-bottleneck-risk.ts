@@ -50,6 +50,7 @@ const THRESHOLDS = {
 export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
   category: 'runtime',
+  needs: { anyOf: ['step_times'] },
   detects: 'Steps that take long, wait for data, or take unevenly long.',
   source:
     'abiotic-quark; what must agree by default, and that unevenness by itself is a warning at most, is ours',

@@ -9,6 +9,7 @@ import { say, sayShare } from '../../text/sentences.ts';
 export const stalledRun = defineRuleOfKinds({
   id: 'stalled_run',
   category: 'runtime',
+  needs: { anyOf: ['metrics'] },
   detects:
     'A run that is said to go on but records nothing any more, and a validation or training series that ends long before the others.',
   source: 'SageMaker Debugger (StalledTraining: 1,800 s)',

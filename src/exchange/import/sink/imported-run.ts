@@ -4,7 +4,7 @@ import { createId } from '../../../base/ids.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { parseRun } from '../../../read/runs.ts';
 import { runRecord } from '../../../records/run.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../../schema/version.ts';
+import { schemaVersionOf } from '../../../schema/version.ts';
 import { changeRun } from '../../../session/run-lifecycle.ts';
 import type { Store } from '../../../store/store.ts';
 import type { ImportedRun } from './importer.ts';
@@ -69,7 +69,7 @@ export async function openRunFor(store: Store, run: NewImportedRun): Promise<Ope
     startedAt,
     endedAt: startedAt,
     updatedAt: new Date(nowMs).toISOString(),
-    schemaVersion: CURRENT_SCHEMA_VERSION,
+    schemaVersion: schemaVersionOf('runs'),
   });
   try {
     await store.createRun({

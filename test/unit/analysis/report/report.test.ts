@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
-import { AnalyzerEngine, createRunColumns, PhaseAnalyzer, report } from 'quark-sdk/analysis';
+import {
+  AnalyzerEngine,
+  createRunColumns,
+  groupAlerts,
+  PhaseAnalyzer,
+  report,
+} from 'quark-sdk/analysis';
 import { escapeHtml, escapeMarkdown } from '../../../../src/analysis/report/escape.ts';
 import { linearTicks, logTicks, shortText } from '../../../../src/analysis/text/number-text.ts';
 import { byEpoch, byStep, stepLoss } from '../../../support/loss-curves.ts';
@@ -47,7 +53,7 @@ describe('a stored run', () => {
   test('as HTML: whole, closed, without anything to fetch or run', async () => {
     const { html, runId } = await report(await recorded());
     const tags = tagsOf(html);
-    expect(tags.filter((name) => name === 'svg')).toHaveLength(2);
+    expect(tags.filter((name) => name === 'svg')).toHaveLength(1);
     expect(tags).not.toContain('script');
     expect(html).not.toMatch(/\b(?:src|href|srcset|onload|onerror)=|url\(|@import|https?:/u);
     expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`);
@@ -63,9 +69,15 @@ describe('a stored run', () => {
     const session = await recorded();
     const { alerts } = await new AnalyzerEngine(session).analyze({ persist: false });
     const { markdown } = await report(session);
-    const titles = [...markdown.matchAll(/^### (.*)$/gmu)].map(([, title]) => title);
-    expect(titles).toEqual(alerts.map(({ title }) => escapeMarkdown(title)));
-    expect(markdown).toContain(`Look first at: ${titles[0]} (`);
+    const [short = '', more = ''] = markdown.split('## More');
+    const groups = groupAlerts(alerts);
+    const titles = [...short.matchAll(/^### (.*)$/gmu)].map(([, title]) => title);
+    expect(titles).toEqual(groups.map(({ cause }) => escapeMarkdown(cause.title)));
+    for (const { consequences } of groups)
+      for (const { fact } of consequences) expect(short).toContain(`: ${escapeMarkdown(fact)} (`);
+    expect(short).toContain(`Look first at: ${titles[0]} (`);
+    expect(short).toContain('## What to do');
+    expect(more).toContain('### Health');
   });
 
   test('as Markdown: tables whose rows have as many cells as their heads', async () => {
@@ -102,7 +114,8 @@ describe('a run in memory', () => {
   test('nothing at all', async () => {
     const { html, markdown } = await report(createRunColumns({}));
     tagsOf(html);
-    expect(markdown).toContain('No metric was recorded.');
+    expect(markdown.split('\n')[2]).toBe('**Not assessed: no metric was recorded**');
+    expect(html).not.toMatch(/<h3>Health<\/h3>.*100/u);
   });
 
   test('a million points and a hundred metrics make a small file', async () => {

@@ -106,12 +106,16 @@ test('alerts and scores are kept with the run, with evidence and in two sentence
   expect(
     result.healthScores.map(({ score, scoreKey, status }) => [scoreKey, score, status]),
   ).toEqual([
-    ['overall', 54.9, 'degraded'],
+    ['overall', 48.5, 'degraded'],
     ['optimization', 100, 'healthy'],
-    ['representation', 100, 'healthy'],
+    ['representation', null, 'not_assessed'],
     ['generalization', 35.6, 'degraded'],
-    ['runtime', 100, 'healthy'],
+    ['runtime', null, 'not_assessed'],
   ]);
+  expect(result.coverage.headline).toBeNull();
+  expect(result.healthScores[2]?.summary).toBe(
+    'Representation was not assessed: the run has no probed activations, no probed gradients and no probed parameters',
+  );
   expect(result.healthScores[3]?.contributingAlertIds).toEqual([alert?.id]);
   expect(await engine.readAlerts()).toEqual(result.alerts);
   expect(await engine.readHealthScores()).toEqual(result.healthScores);
@@ -175,9 +179,13 @@ test('results are replaced, or appended when asked', async () => {
   const silent = new AnalyzerEngine(session, { disabledRules: [...RULE_IDS] });
   await silent.analyze();
   expect(await engine.readAlerts()).toEqual([]);
-  expect((await engine.readHealthScores()).map(({ score }) => score)).toEqual([
-    100, 100, 100, 100, 100,
-  ]);
+  const scores = await engine.readHealthScores();
+  expect(scores.map(({ score, status }) => [score, status])).toEqual(
+    Array.from({ length: 5 }, () => [null, 'not_assessed']),
+  );
+  expect(scores[0]?.summary).toBe(
+    'The run was not assessed: no rule that is on asks of train/loss',
+  );
   await session.close();
 });
 
@@ -246,12 +254,23 @@ test('configured keys are used', () => {
   ).toEqual(['overfitting_onset']);
 });
 
-test('an empty run is healthy, and says so', () => {
-  const { alerts, healthScores } = analyzeColumns(createRunColumns({}), {}, { nowMs: NOW });
-  expect(alerts).toEqual([]);
-  expect(healthScores.map(({ status, summary }) => [status, summary.split(':')[1]])).toEqual(
-    Array.from({ length: 5 }, () => ['healthy', ' no alerts.']),
+test('an empty run is not healthy: that nothing was recorded is what was found', () => {
+  const { alerts, coverage, healthScores } = analyzeColumns(
+    createRunColumns({}),
+    {},
+    { nowMs: NOW },
   );
+  expect(alerts.map(({ ruleId, severity }) => [ruleId, severity])).toEqual([
+    ['nothing_recorded', 'warning'],
+  ]);
+  expect(coverage.headline).toBe('Not assessed: no metric was recorded');
+  expect(healthScores.map(({ score, status }) => [score, status])).toEqual([
+    [null, 'not_assessed'],
+    [null, 'not_assessed'],
+    [null, 'not_assessed'],
+    [null, 'not_assessed'],
+    [80, 'watch'],
+  ]);
 });
 
 test('the limits of the reference count by themselves where that is asked for', () => {

@@ -373,7 +373,7 @@ describe('the machine', () => {
     const recent = (status: 'running' | 'completed', agoMs: number) => {
       const last = NOW - agoMs;
       const loss = { ...falling, timesMs: falling.steps.map((step) => last - (239 - step) * 1000) };
-      return { metrics: [loss], run: { status } };
+      return { metrics: [loss], run: { status, isLive: agoMs < 600_000 } };
     };
     expect(find('stalled_run', recent('running', 3_600_000))).toMatchObject({
       severity: 'error',

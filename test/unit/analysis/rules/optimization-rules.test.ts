@@ -590,5 +590,9 @@ describe('activations and initial weights', () => {
 test('a rule that is off says nothing, and a threshold that is changed counts', () => {
   const parts = { metrics: [flat] };
   expect(alertsOf(parts, { disabledRules: ['loss_not_decreasing'] })).toEqual([]);
-  expect(alertsOf(parts, { thresholds: { lossNotDecreasingMinPoints: 1000 } })).toEqual([]);
+  // What the last phase says is a remark then.
+  const limits = { thresholds: { lossNotDecreasingMinPoints: 1000 } };
+  expect(alertsOf(parts, limits).map(({ ruleId, severity }) => [ruleId, severity])).toEqual([
+    ['plateau', 'info'],
+  ]);
 });

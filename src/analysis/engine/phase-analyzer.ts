@@ -19,12 +19,12 @@ import {
 } from '../evaluate/stored-results.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { roleCandidates } from '../signals/roles/loss-roles.ts';
-import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from './phases-of.ts';
+import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
 import {
   checkPhaseConfig,
   type PhaseAnalyzerConfig,
   type PhaseAnalyzerSettings,
-} from './thresholds.ts';
+} from '../phases/thresholds.ts';
 
 /** Options of {@link PhaseAnalyzer.analyze}. */
 export type AnalyzePhasesOptions = AnalysisOptions;

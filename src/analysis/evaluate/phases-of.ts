@@ -3,17 +3,17 @@ import { systemClock } from '../../base/clock.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import type { Dict } from '../../schema/record.ts';
-import { CURRENT_SCHEMA_VERSION } from '../../schema/version.ts';
+import { schemaVersionOf } from '../../schema/version.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
-import { findRoleSeries } from '../signals/roles/loss-roles.ts';
-import type { FoundPhase } from './describe.ts';
-import { findPhasesWith } from './find-phases.ts';
+import type { FoundPhase } from '../phases/describe.ts';
 import {
   checkPhaseConfig,
   type PhaseAnalyzerConfig,
   type PhaseAnalyzerSettings,
-} from './thresholds.ts';
+} from '../phases/thresholds.ts';
+import { checkAnalyzerConfig } from './analyzer-config.ts';
+import { judgeFacts } from './facts.ts';
 
 /** What a phase analysis found. */
 export type PhaseAnalysisResult = {
@@ -56,9 +56,16 @@ export function phasesOf(
 ): PhaseAnalysisResult {
   const { runId } = columns.run;
   const { createId: create = (name) => `phs_${runId}_${name}` } = options;
-  const timestamp = new Date(options.nowMs ?? systemClock.now()).toISOString();
-  const found = findPhasesWith(findRoleSeries(columns.metrics, keys), thresholds, kernel);
-  const phases = found.map((phase, i) =>
+  const nowMs = options.nowMs ?? systemClock.now();
+  const timestamp = new Date(nowMs).toISOString();
+  const settings = checkAnalyzerConfig({
+    trainLossMetricKeys: keys.trainLoss,
+    valLossMetricKeys: keys.valLoss,
+    trainAccuracyMetricKeys: keys.trainAccuracy,
+    valAccuracyMetricKeys: keys.valAccuracy,
+  });
+  const facts = judgeFacts(columns, settings, { nowMs, phases: thresholds, kernel });
+  const phases = facts.phases.map((phase, i) =>
     recordOf(phase, { runId, timestamp, id: create(String(i)) }),
   );
   return phaseResultOf(runId, timestamp, phases);
@@ -92,7 +99,7 @@ export function phaseResultOf(
     generatedAt,
     phases,
     toDict: () => ({
-      schema_version: CURRENT_SCHEMA_VERSION,
+      schema_version: schemaVersionOf('phases'),
       generated_at: generatedAt,
       run_id: runId,
       phases: phases.map((phase) => phase.toDict()),

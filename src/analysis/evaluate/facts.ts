@@ -1,0 +1,235 @@
+/**
+ * The facts of a run, which its phases, its alerts and its health are all told from. Rules and phases look at the same curves
+ * in different ways; here they are held against each other once, so that none of the three says what another denies.
+ */
+import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import type { AlertCategory } from '../../records/literals.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
+import type { RuleProblem } from '../own/own-rules.ts';
+import type { FoundPhase } from '../phases/describe.ts';
+import { findPhasesWith } from '../phases/find-phases.ts';
+import { checkPhaseThresholds, type PhaseSettings } from '../phases/thresholds.ts';
+import { lossDivergence } from '../rules/optimization/loss-divergence.ts';
+import { lossNotDecreasing } from '../rules/optimization/loss-not-decreasing.ts';
+import { nonFinite } from '../rules/optimization/non-finite.ts';
+import { plateau } from '../rules/optimization/plateau.ts';
+import { overfittingOnset } from '../rules/generalization/overfitting-onset.ts';
+import { runEnd } from '../rules/runtime/run-end.ts';
+import type { RunPosition } from '../signals/positions.ts';
+import type { Finding, Rule } from '../signals/rule-types.ts';
+import { Signals } from '../signals/signals.ts';
+import type { AnalyzerSettings } from './analyzer-config.ts';
+import { coverageOf, type Coverage } from './coverage.ts';
+import { findAll, inRuleOrder, type Found } from './find-all.ts';
+import { settled, withFinding } from './phases-of-findings.ts';
+
+/** What is said of a run. */
+export type JudgedFacts = {
+  /** Causes before consequences, remarks last. */
+  readonly found: readonly Found[];
+  /** In order, without gap or overlap. */
+  readonly phases: readonly FoundPhase[];
+  readonly coverage: Coverage;
+  /** Rules of one's own that could not be judged. */
+  readonly problems: readonly RuleProblem[];
+  /** Categories that nobody may call healthy, as the run ended in a phase, or in a way, that is not. */
+  readonly unhealthy: ReadonlySet<AlertCategory>;
+};
+
+/** What facts are found with. */
+export type JudgeFactsOptions = {
+  /** The instant of the analysis, in UTC epoch milliseconds. */
+  readonly nowMs: number;
+  /** Default: the defaults of the phase analyzer. */
+  readonly phases?: PhaseSettings;
+  /** Default: plain JavaScript; the results are the same. */
+  readonly kernel?: SeriesKernel;
+};
+
+/** Finds what there is to say of a run. Pure: the same columns give the same facts. */
+export function judgeFacts(
+  columns: RunColumns,
+  settings: AnalyzerSettings,
+  { kernel = jsSeriesKernel, nowMs, phases = checkPhaseThresholds() }: JudgeFactsOptions,
+): JudgedFacts {
+  const signals = new Signals(columns, settings);
+  const problems: RuleProblem[] = [];
+  const found = findAll(columns, settings, nowMs, (one) => problems.push(one), signals);
+  const seen = findPhasesWith(seriesOf(signals), phases, kernel);
+  const coverage = coverageOf(columns, signals, settings, problems);
+  // What abiotic-quark says of a run are its rules alone.
+  if (settings.compatibility === 'abiotic-quark')
+    return { found, phases: seen, coverage, problems, unhealthy: new Set() };
+  const told = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
+  const agreed = found.filter((one) => isAgreed(one, told));
+  const remarks = remarksOn(told, agreed).filter(({ rule }) =>
+    SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)),
+  );
+  return {
+    found: inRuleOrder([...agreed, ...remarks], settings),
+    phases: told,
+    coverage,
+    problems,
+    unhealthy: unhealthyOf(told, agreed),
+  };
+}
+
+function seriesOf({ roles }: Signals) {
+  return {
+    trainLoss: roles.trainLoss?.series ?? null,
+    valLoss: roles.valLoss?.series ?? null,
+    trainAccuracy: roles.trainAccuracy?.series ?? null,
+    valAccuracy: roles.valAccuracy?.series ?? null,
+  };
+}
+
+/** A task that is solved, or was learned by the run before, has nothing left to learn: a loss that rests at its end has settled. */
+function withoutSolved(
+  phases: readonly FoundPhase[],
+  { run }: RunColumns,
+  { finalAccuracy }: Signals,
+  { thresholds }: AnalyzerSettings,
+): readonly FoundPhase[] {
+  const last = phases.at(-1);
+  if (last?.phaseName !== 'stagnation') return phases;
+  if (!run.isContinued && !(finalAccuracy >= thresholds.lossNotDecreasingKnownAccuracy))
+    return phases;
+  return [...phases.slice(0, -1), settled(last)];
+}
+
+/** The phases with those that findings are sure of: rules ask for more evidence than phases do. */
+function phasesTold(
+  seen: readonly FoundPhase[],
+  found: readonly Found[],
+  { roles }: Signals,
+): readonly FoundPhase[] {
+  const keys = new Set(
+    [roles.trainLoss, roles.valLoss].flatMap((choice) => choice?.series.key ?? []),
+  );
+  let phases = seen;
+  for (const { finding, rule } of found) {
+    const source = finding.observations[0]?.source ?? '';
+    if (!keys.has(source) || finding.severity === 'info') continue;
+    if (rule.id === overfittingOnset.id && !endsIn(phases, 'overfitting_onset', 'divergence'))
+      phases = withFinding(phases, 'overfitting_onset', finding);
+    if (rule.id === lossDivergence.id && !endsIn(phases, 'divergence'))
+      phases = withFinding(phases, 'divergence', finding);
+    if (rule.id === lossNotDecreasing.id) phases = withoutLearning(phases, finding);
+  }
+  return phases;
+}
+
+function endsIn(
+  phases: readonly FoundPhase[],
+  ...names: readonly FoundPhase['phaseName'][]
+): boolean {
+  const last = phases.at(-1);
+  return last !== undefined && names.includes(last.phaseName);
+}
+
+/** A loss that does not fall is not learning rapidly anywhere: what looked like it was noise. */
+function withoutLearning(phases: readonly FoundPhase[], finding: Finding): readonly FoundPhase[] {
+  return phases.reduce<readonly FoundPhase[]>(
+    (told, { end, phaseName, start }) =>
+      phaseName === 'rapid_learning'
+        ? withFinding(told, 'stagnation', finding, { start, end })
+        : told,
+    phases,
+  );
+}
+
+/** Whether the phases agree with a finding: of a loss that learns, or ends in something worse, nobody says that it rests. */
+function isAgreed({ finding, rule }: Found, phases: readonly FoundPhase[]): boolean {
+  if (rule.id !== plateau.id) return true;
+  const [last] = phases.slice(-1);
+  if (last === undefined) return true;
+  const from = positionOn(last.axis, finding.from);
+  const isLearning = phases.some(
+    ({ end, phaseName }) => phaseName === 'rapid_learning' && from !== null && end > from,
+  );
+  return !isLearning && last.phaseName !== 'divergence' && last.phaseName !== 'overfitting_onset';
+}
+
+function positionOn(axis: 'step' | 'epoch', position: RunPosition | undefined): number | null {
+  return position?.[axis] ?? null;
+}
+
+/** Rules that say the same as a phase at the end of a run; any of them is enough. */
+const SAID_BY: Readonly<
+  Record<'divergence' | 'overfitting_onset' | 'stagnation', readonly string[]>
+> = {
+  divergence: [lossDivergence.id, nonFinite.id],
+  overfitting_onset: [overfittingOnset.id],
+  stagnation: [plateau.id, lossNotDecreasing.id, overfittingOnset.id, lossDivergence.id],
+};
+
+/** The rules that have to be on before a remark is made under the name of one. */
+const SAID_BY_RULE: Readonly<Record<string, readonly string[]>> = {
+  [lossDivergence.id]: [lossDivergence.id],
+  [overfittingOnset.id]: [overfittingOnset.id],
+  [plateau.id]: [plateau.id, lossNotDecreasing.id],
+};
+
+/** What the last phase says and no rule does, as a remark. */
+function remarksOn(phases: readonly FoundPhase[], found: readonly Found[]): readonly Found[] {
+  const last = phases.at(-1);
+  if (last === undefined) return [];
+  const isSaid = (ids: readonly string[]): boolean =>
+    found.some(({ rule }) => ids.includes(rule.id));
+  switch (last.phaseName) {
+    case 'divergence':
+      return isSaid(SAID_BY.divergence)
+        ? []
+        : [remark(lossDivergence, last, 'The run ended above its best')];
+    case 'overfitting_onset':
+      return isSaid(SAID_BY.overfitting_onset)
+        ? []
+        : [remark(overfittingOnset, last, 'Validation is past its best')];
+    case 'stagnation':
+      return isSaid(SAID_BY.stagnation) ? [] : [remark(plateau, last, 'No progress at the end')];
+    case 'initialization_adaptation':
+    case 'rapid_learning':
+    case 'stabilization':
+      return [];
+  }
+}
+
+/** A phase as a finding of the rule that looks for the same. */
+function remark(rule: Rule, phase: FoundPhase, title: string): Found {
+  const { axis, confidence, end, evidence, start, summary } = phase;
+  const at = (position: number): RunPosition => ({
+    step: axis === 'step' ? Math.floor(position) : null,
+    epoch: axis === 'epoch' ? Math.floor(position) : null,
+  });
+  const span = { from: at(start), to: at(end) };
+  return {
+    rule,
+    finding: {
+      severity: 'info',
+      title,
+      fact: summary,
+      confidence,
+      ...span,
+      observations: evidence.map(({ observedValue, source, summary: text, thresholdValue }) => ({
+        kind: 'metric',
+        source,
+        summary: text,
+        observed: observedValue ?? undefined,
+        threshold: thresholdValue ?? undefined,
+        ...span,
+        metadata: { phase: phase.phaseName },
+      })),
+    },
+  };
+}
+
+function unhealthyOf(
+  phases: readonly FoundPhase[],
+  found: readonly Found[],
+): ReadonlySet<AlertCategory> {
+  const unhealthy = new Set<AlertCategory>();
+  if (endsIn(phases, 'divergence')) unhealthy.add('optimization');
+  if (endsIn(phases, 'overfitting_onset')) unhealthy.add('generalization');
+  if (found.some(({ rule }) => rule.id === runEnd.id)) unhealthy.add('runtime');
+  return unhealthy;
+}

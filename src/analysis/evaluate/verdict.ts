@@ -1,0 +1,43 @@
+/** A run in one to three sentences, told from the same records as everything else that is said of it. */
+import type { AlertRecord } from '../../records/alert.ts';
+import type { HealthScoreRecord } from '../../records/health-score.ts';
+import type { PhaseRecord } from '../../records/phase.ts';
+import { groupAlerts } from './alert-groups.ts';
+
+/** What a verdict is told from. */
+export type VerdictSource = {
+  readonly healthScores: readonly Pick<
+    HealthScoreRecord,
+    'scoreKey' | 'score' | 'status' | 'summary'
+  >[];
+  readonly alerts: readonly Pick<AlertRecord, 'ruleId' | 'severity' | 'title'>[];
+  readonly phases: readonly Pick<PhaseRecord, 'phaseName' | 'displayName'>[];
+};
+
+/**
+ * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to look at first, or that
+ * there is nothing, and in which phase the training ended.
+ */
+export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): readonly string[] {
+  const overall = healthScores.find(({ scoreKey }) => scoreKey === 'overall');
+  const [worst] = groupAlerts(alerts);
+  const last = phases.at(-1);
+  const health =
+    overall === undefined
+      ? 'It was not assessed.'
+      : overall.score === null
+        ? overall.summary.replace(/^The run was not/u, 'Not')
+        : `Health is ${Math.round(overall.score)} of 100 (${overall.status.replace('_', ' ')}).`;
+  const isSure = overall !== undefined && overall.score !== null;
+  const first =
+    worst === undefined
+      ? isSure
+        ? 'Nothing was found that needs attention.'
+        : ''
+      : worst.severity === 'info'
+        ? `Worth knowing: ${worst.cause.title}.`
+        : `Look first at: ${worst.cause.title} (${worst.severity}).`;
+  const end = last === undefined ? '' : `Training ended in: ${last.displayName.toLowerCase()}.`;
+  const rest = [first, end].filter((part) => part !== '').join(' ');
+  return rest === '' ? [health] : [health, rest];
+}
