@@ -23,16 +23,16 @@ function overallOf({ healthScores }: AnalyzerResult) {
 /** Metrics of a run whose loss nobody knows by its name. */
 const unknown = [
   metric('progress/alpha', 50, (i) => i),
-  metric('progress/beta', 50, (i) => Math.sin(i)),
+  metric('progress/beta', 50, (i) => Math.sqrt(i)),
 ];
 
 describe('a run is not assessed', () => {
   test('where no metric says how the training went; the likeliest is named with its option', () => {
     const result = analyze({
-      metrics: [...unknown, metric('zz/logloss of it', 50, fallingLoss(50))],
+      metrics: [...unknown, metric('how far off', 50, fallingLoss(50))],
     });
     expect(result.coverage.headline).toBe(
-      "Not assessed: no training loss was found among 3 metrics; the likeliest is zz/logloss of it: --loss 'zz/logloss of it'",
+      "Not assessed: no training loss was found among 3 metrics; the likeliest is how far off: --loss 'how far off'",
     );
     expect(overallOf(result)).toMatchObject({ score: null, status: 'not_assessed' });
     expect(result.healthScores.every(({ score }) => score === null)).toBe(true);
