@@ -23,7 +23,7 @@ type Fields<T> = Omit<T, 'toDict'>;
 export type RunAnalysis = {
   /** Alerts by their causes, the worst first. */
   readonly groups: readonly AlertGroup<Fields<AlertRecord>>[];
-  /** The run in a line or two: what was not assessed or its health, then what to look at first. */
+  /** The run in a line or two: what was not assessed or its health, then what to check first. */
   readonly verdict: readonly string[];
   readonly healthScores: readonly Fields<HealthScoreRecord>[];
   readonly phases: readonly Fields<PhaseRecord>[];

@@ -249,7 +249,7 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the option, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
    * @example
-   * await session.alert({ title: 'Samples look wrong', text: 'Half of the images are black.', step });
+   * await session.alert({ title: 'Half of the images are black', text: 'The loader returns zeros.', step });
    */
   async alert(options: UserAlertOptions): Promise<AlertRecord> {
     const event = alertEvent(this.#core, options);

@@ -1,6 +1,6 @@
 /**
- * The facts of a run, which its phases, its alerts and its health are all told from. Rules and phases look at the same curves
- * in different ways; here they are held against each other once, so that none of the three says what another denies.
+ * The facts of a run, which its phases, its alerts and its health are all told from. Rules and phases judge the same curves
+ * in different ways; here they are compared once, so that none of the three says what another denies.
  */
 import { jsSeriesKernel, type SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { AlertCategory } from '../../records/literals.ts';
@@ -194,7 +194,7 @@ function remarksOn(phases: readonly FoundPhase[], found: readonly Found[]): read
   }
 }
 
-/** A phase as a finding of the rule that looks for the same. */
+/** A phase as a finding of the rule that finds the same. */
 function remark(rule: Rule, phase: FoundPhase, title: string): Found {
   const { axis, confidence, end, evidence, start, summary } = phase;
   const at = (position: number): RunPosition => ({

@@ -15,7 +15,7 @@ export type VerdictSource = {
 };
 
 /**
- * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to look at first, or that
+ * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to check first, or that
  * there is nothing, and in which phase the training ended.
  */
 export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): readonly string[] {
@@ -36,7 +36,7 @@ export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): rea
         : ''
       : worst.severity === 'info'
         ? `Worth knowing: ${worst.cause.title}.`
-        : `Look first at: ${worst.cause.title} (${worst.severity}).`;
+        : `Check first: ${worst.cause.title} (${worst.severity}).`;
   const end = last === undefined ? '' : `Training ended in: ${last.displayName.toLowerCase()}.`;
   const rest = [first, end].filter((part) => part !== '').join(' ');
   return rest === '' ? [health] : [health, rest];

@@ -12,7 +12,7 @@ export type TrainingSpan = {
   readonly text: string;
 };
 
-/** What a span looks like; the unit may have an "s". */
+/** How a span is written; the unit may have an "s". */
 export const SPAN_PATTERN = '^[1-9][0-9]{0,8} (value|step|epoch|second|minute|hour|day)s?$';
 
 /** {@link SPAN_PATTERN} in words. */

@@ -39,7 +39,7 @@ export type ReportModel = {
   readonly title: string;
   /** ISO 8601. */
   readonly generatedAt: string;
-  /** The run in a line or two: what was not assessed or its health, then what to look at first. */
+  /** The run in a line or two: what was not assessed or its health, then what to check first. */
   readonly verdict: readonly string[];
   /** Names and values, for people. */
   readonly facts: readonly (readonly [string, string])[];

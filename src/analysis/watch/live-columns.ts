@@ -1,4 +1,4 @@
-/** A run in bounded memory: what rules look at while it goes on. */
+/** A run in bounded memory: what rules judge while it goes on. */
 import type { RecordedSeries } from '../../read/growing-series.ts';
 import { columnsOfRows, rowsOfBatches, type BatchRow } from '../columns/batch-columns.ts';
 import { placeSeries } from '../columns/metric-series.ts';
@@ -89,7 +89,7 @@ export class LiveColumns {
     this.#batches.add(piece);
   }
 
-  /** What the run looks like so far. */
+  /** What there is of the run so far. */
   snapshot(run: RunInfo): RunColumns {
     return {
       ...emptyColumns(),

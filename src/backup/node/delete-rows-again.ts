@@ -28,7 +28,7 @@ export async function deleteRowsAgain(
   return rows;
 }
 
-/** Of a run that has rows of later batches, too, what is thinned is thinned already, or by the next retention. */
+/** Of a run that has rows of later batches, too, what is to be downsampled is so already, or will be by the next retention. */
 async function thinAgain(
   store: Store,
   { runId }: RowTombstone,

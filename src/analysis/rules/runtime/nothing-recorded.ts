@@ -9,7 +9,7 @@ export const nothingRecorded = defineRuleOfKinds({
   detects: 'A run that has ended without any record, or metrics without one finite value.',
   source: 'ours',
   cause: 'the program ended before it recorded anything, or an empty file was imported',
-  advice: 'look at what the program or the file has, and record or import it again',
+  advice: 'check what the program or the file has, and record or import it again',
   live: 'whole_run',
   thresholds: {},
   measure({ columns, isAbsolute, signals }): readonly (Empty | Blank)[] {

@@ -28,7 +28,7 @@ export const runEnd = defineRuleOfKinds({
           ? 'the model, the batch and what stays in memory between steps need more than there is'
           : undefined,
       advice: ({ isMemory }) =>
-        isMemory ? 'halve the batch, and look for tensors that are never disposed of' : undefined,
+        isMemory ? 'halve the batch, and find the tensors that are never disposed of' : undefined,
       span: (end) => at(end),
       evidence: (end) => [observeEnd(end)],
     },
@@ -48,7 +48,7 @@ export const runEnd = defineRuleOfKinds({
       fact: (end) => sayEnd('The run has not ended, and no session has it any more', end),
       confidence: 0.95,
       cause: 'the process crashed or was killed',
-      advice: 'look at the last messages of the process and of the machine, and resume the run',
+      advice: 'read the last messages of the process and of the machine, and resume the run',
       span: (end) => at(end),
       evidence: (end) => [observeEnd(end)],
     },

@@ -34,7 +34,7 @@ const PAIRED = 'its name differs from that of the other side in the word for it 
 type Sides = {
   readonly trained: readonly MetricName[];
   readonly bare: readonly MetricName[];
-  readonly held: readonly MetricName[];
+  readonly val: readonly MetricName[];
 };
 
 /** Chooses the losses by their names; a key of the settings goes first. */
@@ -63,7 +63,7 @@ function sidesOf(names: readonly MetricName[]): Sides {
     names.filter((name) => name.side === side);
   const val = of('val');
   // Where there is validation, the test is what nobody may choose by.
-  return { trained: of('train'), bare: of(undefined), held: val.length > 0 ? val : of('test') };
+  return { trained: of('train'), bare: of(undefined), val: val.length > 0 ? val : of('test') };
 }
 
 type Training = { readonly chosen: Chosen; readonly names: readonly MetricName[] };
@@ -96,8 +96,8 @@ function trainingOf(source: LossSource, sides: Sides): Training | null {
 }
 
 /** Several losses without a whole: those that validation has too, all of training, or the first without a side. */
-function partsOf({ bare, held, trained }: Sides): Training | null {
-  const isCommon = ({ stem }: MetricName): boolean => held.some((other) => other.stem === stem);
+function partsOf({ bare, val, trained }: Sides): Training | null {
+  const isCommon = ({ stem }: MetricName): boolean => val.some((other) => other.stem === stem);
   const calm = (list: readonly MetricName[]): readonly MetricName[] =>
     list.filter(({ isStep }) => !isStep);
   const common = calm(trained).filter(isCommon);
@@ -127,14 +127,14 @@ function firstWhy(bare: readonly MetricName[]): string {
     : 'it is the only loss there is';
 }
 
-function validationOf(source: LossSource, { held }: Sides, train: Training | null): Chosen | null {
+function validationOf(source: LossSource, { val }: Sides, train: Training | null): Chosen | null {
   const { isConventional, keys, metrics } = source;
   const given = firstOf(metrics, keys.valLoss);
   if (given !== undefined)
     return isConventional.valLoss
       ? one(given, 'named', USUAL)
       : one(given, 'asked', 'the settings name it');
-  const all = held.some(({ isStep }) => !isStep) ? held.filter(({ isStep }) => !isStep) : held;
+  const all = val.some(({ isStep }) => !isStep) ? val.filter(({ isStep }) => !isStep) : val;
   if (train === null)
     return meanOf(
       all.filter(({ side }) => side === 'val'),
@@ -184,9 +184,9 @@ function errorsOf(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'v
   const ranked = names
     .filter(({ isStep }) => !isStep)
     .toSorted((a, b) => rankOfError(a.words) - rankOfError(b.words));
-  const { bare, held, trained } = sidesOf(ranked);
+  const { bare, val, trained } = sidesOf(ranked);
   const partner = (name: MetricName): readonly MetricName[] =>
-    held.filter(({ stem }) => stem === name.stem);
+    val.filter(({ stem }) => stem === name.stem);
   const paired = [...trained, ...bare].find((name) => partner(name).length > 0);
   if (paired !== undefined)
     return { train: one(paired.key, 'paired', PAIRED), val: meanOf(partner(paired), 'paired') };
@@ -194,16 +194,16 @@ function errorsOf(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'v
   const [first] = trained.length > 0 ? trained : bare;
   const lonely = 'it is an error by its name, and nothing is called a loss';
   if (first !== undefined) return { train: one(first.key, 'inferred', lonely), val: null };
-  const [other] = held;
+  const [other] = val;
   return { train: null, val: other === undefined ? null : one(other.key, 'inferred', lonely) };
 }
 
 /** What has one name for training and for validation, and is no measure of quality: `train/box`, `val/box`. */
 function unnamedPairs(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'val'> {
   const usable = names.filter(({ isStep, measure }) => measure === undefined && !isStep);
-  const { held, trained } = sidesOf(usable);
-  const parts = trained.filter(({ stem }) => held.some((other) => other.stem === stem));
-  const others = parts.flatMap(({ stem }) => held.find((other) => other.stem === stem) ?? []);
+  const { val, trained } = sidesOf(usable);
+  const parts = trained.filter(({ stem }) => val.some((other) => other.stem === stem));
+  const others = parts.flatMap(({ stem }) => val.find((other) => other.stem === stem) ?? []);
   if (parts.length === 0) return { train: null, val: null };
   const why = 'training and validation have it under one name, and nothing is called a loss';
   const sum = (list: readonly MetricName[]): Chosen => ({

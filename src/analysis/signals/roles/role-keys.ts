@@ -1,6 +1,6 @@
 /** The keys that roles are looked for under first. */
 
-/** Keys to look for, in order of preference. */
+/** Keys to find, in order of preference. */
 export type RoleKeys = {
   readonly trainLoss: readonly string[];
   readonly valLoss: readonly string[];

@@ -75,7 +75,7 @@ describe('a stored run', () => {
     expect(titles).toEqual(groups.map(({ cause }) => escapeMarkdown(cause.title)));
     for (const { consequences } of groups)
       for (const { fact } of consequences) expect(short).toContain(`: ${escapeMarkdown(fact)} (`);
-    expect(short).toContain(`Look first at: ${titles[0]} (`);
+    expect(short).toContain(`Check first: ${titles[0]} (`);
     expect(short).toContain('## What to do');
     expect(more).toContain('### Health');
   });
