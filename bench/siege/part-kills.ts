@@ -3,7 +3,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { random as randomFrom } from '../../test/support/tensors.ts';
 import { Field, Forgetting, type StartService } from './kills/fields.ts';
-import { criterion, progress, type Criterion, type Report, type Siege } from './report.ts';
+import {
+  criterion,
+  progress,
+  type Criterion,
+  type Report,
+  type ServerBeside,
+  type Siege,
+} from './report.ts';
 import { ServiceUnderSiege } from './service.ts';
 
 const SHORT = 18;
@@ -33,11 +40,53 @@ export async function killWhileForgetting(
   const field = new Field(storage, plan.start);
   await field.begin();
   const forgetting = new Forgetting(plan.program, storage, folder, plan.seed);
-  const random = randomFrom(plan.seed);
+  const kills = await interleave(field, forgetting, plan);
+  const { wrong, rows } = await field.end();
+  const found = [...wrong, ...(await forgetting.check())];
+  return {
+    rounds: plan.rounds,
+    kills,
+    rows,
+    wrong: found,
+    acts: forgetting.acts(),
+  };
+}
+
+/** Rounds on any storage, while other processes delete, apply rules of retention, restore and purge over HTTP. */
+export async function killWhileForgettingOverHttp(plan: {
+  readonly program: string;
+  readonly storage: string;
+  readonly rounds: number;
+  readonly seed: number;
+  readonly start: StartService;
+  readonly beside?: readonly ServerBeside[];
+}): Promise<KillCounts> {
+  const field = new Field(plan.storage, plan.start, plan.beside);
+  await field.begin();
+  // No backups: their folder is not used.
+  const forgetting = new Forgetting(plan.program, field.uri, '', plan.seed);
+  const kills = await interleave(field, forgetting, plan);
+  const found = await forgetting.check();
+  const { wrong, rows } = await field.end();
+  return {
+    rounds: plan.rounds,
+    kills,
+    rows,
+    wrong: [...wrong, ...found],
+    acts: forgetting.acts(),
+  };
+}
+
+/** Kills both in turn, and every third time in one round. */
+async function interleave(
+  field: Field,
+  forgetting: Forgetting,
+  { rounds, seed }: { readonly rounds: number; readonly seed: number },
+): Promise<number> {
+  const random = randomFrom(seed);
   let kills = 0;
   await forgetting.begin();
-  for (let round = 0; round < plan.rounds; round++) {
-    // In turn, and every third time both.
+  for (let round = 0; round < rounds; round++) {
     if (round % 3 !== 1) await field.round(random);
     if (round % 3 !== 0) {
       await forgetting.kill();
@@ -46,15 +95,7 @@ export async function killWhileForgetting(
     }
   }
   await forgetting.kill();
-  const { wrong, rows } = await field.end();
-  const found = [...wrong, ...(await forgetting.check())];
-  return {
-    rounds: plan.rounds,
-    kills: kills + 1 + field.kills,
-    rows,
-    wrong: found,
-    acts: forgetting.acts(),
-  };
+  return kills + 1 + field.kills;
 }
 
 async function killRounds(field: Field, rounds: number, seed: number): Promise<KillCounts> {
@@ -74,7 +115,7 @@ const starter =
 
 const thirdOf = ({ isLong }: Siege): number => (isLong ? LONG : SHORT) / 3;
 
-/** Two thirds: a folder, alone and with everything that forgets. */
+/** A folder, alone and with everything that forgets; then with deletion and retention over HTTP, on both databases. */
 export async function siegeOfKills(siege: Siege): Promise<Report> {
   const [third, start] = [thirdOf(siege), starter(siege)];
   const found: [string, KillCounts | string][] = [];
@@ -88,6 +129,20 @@ export async function siegeOfKills(siege: Siege): Promise<Report> {
   found.push([
     'SQLite, with deletion, restoring, purges, backups and sweeping',
     await killWhileForgetting(forgetFolder, forgetPlan),
+  ]);
+  const overHttp = join(siege.folder, 'over-http');
+  await mkdir(overHttp);
+  progress('kills: deletion and retention over HTTP beside');
+  found.push([
+    'SQLite, with deletion, retention, restoring and purges over HTTP',
+    await killWhileForgettingOverHttp({ ...forgetPlan, storage: overHttp }),
+  ]);
+  progress('kills: deletion and retention over HTTP beside, PostgreSQL');
+  found.push([
+    'PostgreSQL, with deletion, retention, restoring and purges over HTTP',
+    await onPostgres(siege, (server) =>
+      killWhileForgettingOverHttp({ ...forgetPlan, storage: server.uri, beside: [server] }),
+    ),
   ]);
   return reportOf(found);
 }
@@ -125,6 +180,20 @@ function reportOf(found: Found): Report {
       : `${name}: ${counts.rounds} rounds, ${counts.kills} kills, ${counts.rows} rows`,
   );
   return { tables: [{ title: 'Rounds of kills', head, rows }], criteria, figures };
+}
+
+/** Or why it was left out. */
+async function onPostgres(
+  { servers }: Siege,
+  work: (server: ServerBeside) => Promise<KillCounts>,
+): Promise<KillCounts | string> {
+  const server = await servers?.postgres();
+  if (server === undefined) return 'left out: no PostgreSQL';
+  try {
+    return await work(server);
+  } finally {
+    await server.stop();
+  }
 }
 
 /** Or why it was left out. */

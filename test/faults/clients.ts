@@ -22,7 +22,7 @@ const PASSING: ReadonlySet<string> = new Set([
 const MAX_OBEYED_MS = 1_500;
 
 /** Does `work` until it succeeds. @throws what does not pass by itself */
-async function insist<T>(
+export async function insist<T>(
   work: () => Promise<T>,
   onFailure: (error: SessionStoreError) => void,
 ): Promise<T> {

@@ -10,6 +10,8 @@ import type { Store, StoredRun } from '../../src/store/store.ts';
 export type RetainedRun = {
   readonly id: string;
   readonly project?: string;
+  /** Default: the name of the project. */
+  readonly projectId?: string;
   readonly status?: RunStatus;
   /** When it ended, or changed last. */
   readonly endedAtMs: number;
@@ -20,11 +22,18 @@ export type RetainedRun = {
 
 /** The run as a store takes it. */
 export function endedRun(run: RetainedRun): Omit<StoredRun, 'revision'> {
-  const { endedAtMs, id, project = 'p', status = 'completed', tags = [] } = run;
+  const {
+    endedAtMs,
+    id,
+    project = 'p',
+    projectId = project,
+    status = 'completed',
+    tags = [],
+  } = run;
   const ended = new Date(endedAtMs).toISOString();
   const record = runRecord.create({
     id,
-    projectId: project,
+    projectId,
     projectName: project,
     status,
     parentRunId: null,
@@ -43,7 +52,7 @@ export function endedRun(run: RetainedRun): Omit<StoredRun, 'revision'> {
   });
   return {
     id,
-    projectId: project,
+    projectId,
     projectName: project,
     status,
     startedAtMs: endedAtMs,

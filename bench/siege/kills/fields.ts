@@ -49,7 +49,7 @@ export class Field {
     this.#service = await this.#start(this.storage, 0);
     this.#port = this.#service.port;
     this.#load = new Load({
-      uri: () => this.#uri,
+      uri: () => this.uri,
       clients: CLIENTS,
       rowsPerBatch: 40,
       timeoutMs: 10_000,
@@ -82,7 +82,7 @@ export class Field {
   async end(): Promise<{ readonly wrong: readonly string[]; readonly rows: number }> {
     const load = this.#running();
     await load.stop();
-    const store = await openHttpStorage(this.#uri);
+    const store = await openHttpStorage(this.uri);
     const wrong = await compareRows(store, load.progress);
     await store.close();
     const rows = [...load.progress.values()].reduce(
@@ -93,7 +93,8 @@ export class Field {
     return { wrong, rows };
   }
 
-  get #uri(): string {
+  /** Where the service is. */
+  get uri(): string {
     return `http://127.0.0.1:${this.#port}/`;
   }
 
@@ -152,10 +153,11 @@ export class Forgetting {
     this.#child = undefined;
   }
 
-  /** What is wrong: runs that came back, and runs that are gone. */
+  /** What is wrong: runs that came back, and runs that are gone. The service is there, if it is one. */
   async check(): Promise<readonly string[]> {
     const wrong = this.#lines.filter((line) => line.startsWith('wrong'));
-    const store = await openFileStorage(this.#storage);
+    const isRemote = this.#storage.startsWith('http:');
+    const store = await (isRemote ? openHttpStorage : openFileStorage)(this.#storage);
     wrong.push(...(await this.#compare(store)));
     const purged = await store.purgeDeletedRuns();
     wrong.push(
@@ -174,8 +176,9 @@ export class Forgetting {
       const [act = ''] = line.split(' ');
       counts.set(act, (counts.get(act) ?? 0) + 1);
     }
-    return ['deleted', 'restored', 'purged', 'swept', 'backup']
-      .map((act) => `${counts.get(act) ?? 0} ${act}`)
+    return ['deleted', 'retained', 'restored', 'purged', 'swept', 'backup']
+      .filter((act) => counts.has(act))
+      .map((act) => `${counts.get(act)} ${act === 'retained' ? 'deleted by a rule' : act}`)
       .join(', ');
   }
 
@@ -189,9 +192,10 @@ export class Forgetting {
     for (const [runId, act] of this.#last()) {
       // What it was about when it was killed may have been done or not.
       if (act === 'deleting' || act === 'restoring') continue;
-      if (act === 'deleted' && (listed.has(runId) || (await store.findRun(runId)) !== undefined))
+      const isGone = act === 'deleted' || act === 'retained';
+      if (isGone && (listed.has(runId) || (await store.findRun(runId)) !== undefined))
         wrong.push(`${runId} came back`);
-      if (act === 'deleted') continue;
+      if (isGone) continue;
       if (!listed.has(runId)) wrong.push(`${runId} (${act}) is lost`);
       else {
         const rows = DOOMED.batches * DOOMED.rows;
