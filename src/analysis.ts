@@ -247,6 +247,7 @@ export {
   type WatchAction,
   type WatchOptions,
 } from './analysis/watch/watch-options.ts';
+export { readDownsampling, type RunDownsampling } from './read/downsampling.ts';
 export { report, type ReportOptions, type RunReport } from './analysis/report/report.ts';
 export {
   findHardBatches,

@@ -1,15 +1,21 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { hasTimes, type RunRecord } from 'quark-sdk';
+import { useEffect } from 'preact/hooks';
+import { hasTimes, type RunReader, type RunRecord } from 'quark-sdk';
 import { Button, CopyButton } from '../parts/controls.tsx';
 import { countText, formatCount, formatDuration, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { adding } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
+import { readStoredRows, type StoredRowFacts } from './stored-rows.ts';
 
 /** The column beside the charts. */
-export function FactColumn({ run }: { readonly run: RunRecord }): JSX.Element {
+export function FactColumn(props: {
+  readonly run: RunRecord;
+  readonly reader: RunReader;
+}): JSX.Element {
+  const { run, reader } = props;
   const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
   return (
     <aside class="facts" aria-label="About this run">
@@ -37,11 +43,41 @@ export function FactColumn({ run }: { readonly run: RunRecord }): JSX.Element {
             <span class="mono breakable">{run.runPath}</span>
           </Fact>
           {run.strictMode && <Fact name="strict mode">on</Fact>}
+          <StoredRows reader={reader} changedAt={run.updatedAt} />
         </dl>
       </section>
       <JsonSection title="Config" value={run.config} />
       <JsonSection title="Environment" value={run.environment} />
     </aside>
+  );
+}
+
+/** What the curves do not show. It is read again when the run has changed, as it does when it is resumed or ends. */
+function StoredRows(props: {
+  readonly reader: RunReader;
+  readonly changedAt: string;
+}): JSX.Element {
+  const { changedAt, reader } = props;
+  const facts = useSignal<StoredRowFacts | undefined>(undefined);
+  useEffect(() => {
+    let isGone = false;
+    // The page says elsewhere what cannot be read.
+    readStoredRows(reader).then(
+      (found) => {
+        if (!isGone) facts.value = found;
+      },
+      () => undefined,
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [reader.run.id, changedAt]);
+  const { downsampled, superseded } = facts.value ?? {};
+  return (
+    <>
+      {superseded !== undefined && <Fact name="superseded">{superseded}</Fact>}
+      {downsampled !== undefined && <Fact name="downsampled">{downsampled}</Fact>}
+    </>
   );
 }
 

@@ -70,7 +70,7 @@ export function RunDetail(props: {
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
-        <FactColumn run={feed.run} />
+        <FactColumn run={feed.run} reader={feed.reader} />
       </div>
     </div>
   );

@@ -340,6 +340,7 @@ describe('exported names', () => {
         "jsSeriesKernel",
         "loadRunColumns",
         "loadSeriesKernel",
+        "readDownsampling",
         "report",
         "sayVerdict",
         "silenceOf",
