@@ -63,6 +63,8 @@ export function makeRouteScene(storage: string): Promise<RouteKeys> {
   });
 }
 
+const REMOVES_ROWS = /^DELETE .*\/(?:tables\/\{table\}|artifacts)$/;
+
 /** What a route needs, as the table of routes says; none for methods that are answered at every path. */
 function neededBy(route: string): RouteScope | undefined {
   const asked = route.replace(/^HEAD /, 'GET ');
@@ -79,6 +81,9 @@ function judge(route: string, scope: KeyScope | undefined, status: number): stri
   // Methods that every path answers; counters, which this machine may read without a key; and pages that need none.
   if (needed === undefined || needed === 'machine' || needed === 'none') return undefined;
   if (scope === undefined) return [401, 429].includes(status) ? undefined : 'not 401';
+  // What nothing brings back is removed with the scope `admin` only, as long as deletions have to be undoable for a while.
+  if (scope === 'delete' && REMOVES_ROWS.test(route))
+    return status === 403 ? undefined : 'rows were removed for good';
   if (!allows(scope, needed)) return status === 403 ? undefined : 'not 403';
   return [401, 403].includes(status) ? 'refused' : undefined;
 }
