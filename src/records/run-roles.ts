@@ -50,7 +50,8 @@ export function checkRoles(field: string, given: AskedRoles | undefined): AskedR
   );
   if (twice !== undefined)
     throw invalidInput(`${field}.${twice}`, roles[twice], 'a metric that plays no other role');
-  return roles;
+  // What is left out must not hide what a run remembers.
+  return Object.fromEntries(Object.entries(roles).filter(([, value]) => value !== undefined));
 }
 
 /**

@@ -336,6 +336,7 @@ describe('exported names', () => {
         "findHardBatches",
         "findPhases",
         "findRoleSeries",
+        "findRoles",
         "groupAlerts",
         "jsSeriesKernel",
         "loadRunColumns",

@@ -4,6 +4,7 @@ import { literal, optional, readOptions } from '../../base/options.ts';
 import { openRun } from '../../read/run-reader.ts';
 import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
+import { checkRoleKeys, rolesOfRun } from '../../records/run-roles.ts';
 import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import {
@@ -78,12 +79,17 @@ export class PhaseAnalyzer {
   /** The losses and accuracies. */
   async #read(): Promise<RunColumns> {
     const { runId, store } = await settle(this.#source);
-    const keys = roleCandidates(
-      await (await openRun(store, runId)).metricKeys(),
-      this.#settings.keys,
-    );
+    const reader = await openRun(store, runId);
+    const all = await reader.metricKeys();
+    const { keys, roles } = this.#settings;
+    checkRoleKeys('config.roles', roles, all);
+    const asked = [...Object.values(rolesOfRun(reader.run.environment)), ...Object.values(roles)];
+    const wanted = new Set([
+      ...roleCandidates(all, keys),
+      ...all.filter((key) => asked.includes(key)),
+    ]);
     return loadRunColumns(this.#source, {
-      metrics: keys,
+      metrics: [...wanted],
       layers: false,
       parameters: false,
       telemetry: false,

@@ -4,6 +4,7 @@ import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import type { AlertCategory } from '../../records/literals.ts';
 import { evidenceRecord, type EvidenceRecord } from '../../records/evidence.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
+import { checkRoleKeys } from '../../records/run-roles.ts';
 import type { Dict } from '../../schema/record.ts';
 import { schemaVersionOf } from '../../schema/version.ts';
 import {
@@ -74,6 +75,7 @@ export function analyzeWith(
   settings: AnalyzerSettings,
   options: AnalyzeOptions = {},
 ): AnalyzerResult {
+  checkRoleKeys('config.roles', settings.roles, [...columns.metrics.keys()]);
   const nowMs = options.nowMs ?? systemClock.now();
   return resultOfFacts(columns, judgeFacts(columns, settings, { nowMs }), settings, {
     ...options,

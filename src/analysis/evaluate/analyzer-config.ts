@@ -2,6 +2,7 @@
 import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { asGiven, flag, numberWhere, orDefault, readOptions } from '../../base/options.ts';
+import { checkRoles, type AskedRoles } from '../../records/run-roles.ts';
 import { DEFAULT_METRIC_KEYS, metricKeyList, type MetricKeys } from '../signals/metric-keys.ts';
 import type { DeclaredRule } from '../own/declared-rule.ts';
 import {
@@ -55,6 +56,11 @@ export type AnalyzerEngineConfig = Partial<MetricKeys> & {
    * that configuration itself where it has `layers`.
    */
   readonly model?: unknown;
+  /**
+   * Metrics that play a role, by their keys; null for none. These go before what the run remembers, and before what is found by names. An
+   * analysis is refused where the run has no such metric. Default: none.
+   */
+  readonly roles?: AskedRoles;
 };
 
 /** Settings with every default filled in. */
@@ -65,6 +71,7 @@ export type AnalyzerSettings = MetricKeys & {
   readonly disabledRules: ReadonlySet<string>;
   readonly rules: OwnRules;
   readonly model: unknown;
+  readonly roles: AskedRoles;
 };
 
 /** Defaults of {@link AnalyzerEngineConfig}. */
@@ -76,6 +83,7 @@ export const DEFAULT_ANALYZER_ENGINE_CONFIG: Required<AnalyzerEngineConfig> = Ob
   disabledRules: Object.freeze([]),
   rules: Object.freeze([]),
   model: undefined,
+  roles: Object.freeze({}),
 });
 
 /** Each list of keys with its default. */
@@ -93,6 +101,7 @@ export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): Analyzer
     compatibility: checkCompatibility,
     disabledRules: asGiven,
     model: asGiven,
+    roles: checkRoles,
   });
   const { disabledRules, rules, thresholds } = settings;
   return {

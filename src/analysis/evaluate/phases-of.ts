@@ -2,6 +2,7 @@
 import { systemClock } from '../../base/clock.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
+import { checkRoleKeys } from '../../records/run-roles.ts';
 import type { Dict } from '../../schema/record.ts';
 import { schemaVersionOf } from '../../schema/version.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
@@ -50,7 +51,7 @@ export async function analyzePhases(
 /** The phases of columns, as records. */
 export function phasesOf(
   columns: RunColumns,
-  { keys, thresholds }: PhaseAnalyzerSettings,
+  { keys, roles, thresholds }: PhaseAnalyzerSettings,
   kernel: SeriesKernel,
   options: PhaseRecordOptions,
 ): PhaseAnalysisResult {
@@ -58,11 +59,13 @@ export function phasesOf(
   const { createId: create = (name) => `phs_${runId}_${name}` } = options;
   const nowMs = options.nowMs ?? systemClock.now();
   const timestamp = new Date(nowMs).toISOString();
+  checkRoleKeys('config.roles', roles, [...columns.metrics.keys()]);
   const settings = checkAnalyzerConfig({
     trainLossMetricKeys: keys.trainLoss,
     valLossMetricKeys: keys.valLoss,
     trainAccuracyMetricKeys: keys.trainAccuracy,
     valAccuracyMetricKeys: keys.valAccuracy,
+    roles,
   });
   const facts = judgeFacts(columns, settings, { nowMs, phases: thresholds, kernel });
   const phases = facts.phases.map((phase, i) =>

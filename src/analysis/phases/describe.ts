@@ -4,7 +4,7 @@ import { evidenceRecord } from '../../records/evidence.ts';
 import type { PhaseName } from '../../records/literals.ts';
 import type { SeriesAxis } from '../columns/run-columns.ts';
 import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
-import { riseOf } from './divergence.ts';
+import { riseOf, type Episode } from './divergence.ts';
 import type { PhaseView } from './find-phases.ts';
 import type { Segment } from './segments.ts';
 import { relativeTo, type Track } from './track.ts';
@@ -117,7 +117,7 @@ function progress(
     ...moveOf(view, primary, name, start, end),
   };
   const source = track.part.key;
-  const moved = `${track.isRate ? 'The error rate of ' : ''}${source} ${moveText(before, after, fall, track.isRate)}`;
+  const moved = `${track.isRate ? 'The error rate of ' : ''}${source} ${moveText(before * track.sign, after * track.sign, fall, track.isRate)}`;
   const rapid = thresholds.rapidLearningMinRelativeChange;
   switch (name) {
     case 'initialization_adaptation':
@@ -186,10 +186,20 @@ function divergence(view: PhaseView, start: number): Observation {
     };
   if (episode === undefined) return neverFinite(source);
   const rise = riseOf(primary, episode);
-  const text = primary.isRate
-    ? `The error rate of ${source} rose to ${short(episode.peak)}, ${short(rise * 100)} points above its best of ${short(episode.best)}`
-    : `${source} rose to ${short(episode.peak)}, ${percent(rise)} above its best of ${short(episode.best)}`;
+  const text = riseText(primary, episode, rise);
   return { source, text, observed: rise, threshold, isLeast: true };
+}
+
+function riseText(
+  { isRate, isSigned, part: { key }, sign }: Track,
+  { best, peak }: Episode,
+  rise: number,
+): string {
+  const [top, least] = [short(sign * peak), short(sign * best)];
+  if (isRate)
+    return `The error rate of ${key} rose to ${top}, ${short(rise * 100)} points above its best of ${least}`;
+  if (isSigned) return `${key} ${sign < 0 ? 'fell' : 'rose'} to ${top} from its best of ${least}`;
+  return `${key} rose to ${top}, ${percent(rise)} above its best of ${least}`;
 }
 
 function overfitting(
@@ -202,7 +212,7 @@ function overfitting(
   return [
     {
       source,
-      text: `${source} stays ${percent(one.regression)} above its best of ${short(one.best)} while ${primary.part.key} goes on falling`,
+      text: `${source} stays ${val.isSigned ? '' : `${percent(one.regression)} `}above its best of ${short(one.best)} while ${primary.part.key} goes on falling`,
       observed: one.regression,
       threshold: thresholds.overfittingMinValidationRegression,
       isLeast: true,
@@ -210,15 +220,15 @@ function overfitting(
     {
       source,
       text: one.isParting
-        ? `${source} and ${primary.part.key} have parted by ${percent(one.gap)} of it`
-        : `${source} is ${percent(one.gap)} above ${primary.part.key}`,
+        ? `${source} and ${primary.part.key} have parted${val.isSigned ? '' : ` by ${percent(one.gap)} of it`}`
+        : `${source} is ${val.isSigned ? '' : `${percent(one.gap)} `}above ${primary.part.key}`,
       observed: one.gap,
       threshold: thresholds.overfittingMinGap,
       isLeast: true,
     },
     {
       source: primary.part.key,
-      text: `${primary.part.key} fell by ${percent(one.trainFall)} since ${source} was best`,
+      text: `${primary.part.key} fell${primary.isSigned ? '' : ` by ${percent(one.trainFall)}`} since ${source} was best`,
       observed: one.trainFall,
       threshold: thresholds.overfittingMinTrainRelativeChange,
       isLeast: true,

@@ -24,6 +24,11 @@ export type Excursions = {
 
 /** Share of the fall so far that a rise is measured by at least: at the floor of a solved task nothing diverges. */
 const RISE_FLOOR = 0.25;
+/** Standard deviations by which the fall of a loss that goes below zero is one, and no wandering. */
+const CLEAR_FALL = 10;
+/** What rises of such a loss are measured by: its fall, or, where it wanders, what it usually ranges over. */
+const FALLS = 2;
+const USUAL_RANGES = 12;
 /** A rise has to stand out of the noise of the curve by this many standard deviations. */
 const NOISE_LIMIT = 4;
 /** By half of them where it lasts for this share of the run, and to its end: a line through many points is less uncertain than one. */
@@ -72,6 +77,14 @@ export function findExcursions(track: Track, thresholds: PhaseSettings): Excursi
   };
 }
 
+/** What a rise is measured by. Of a loss that goes below zero, what it ranged over before it began to rise, several times. */
+function scaleOf(track: Track, best: number, high: number): number {
+  if (track.isRate) return 1;
+  if (!track.isSigned) return Math.max(Math.abs(best), RISE_FLOOR * (high - best));
+  const isFallen = high - best > CLEAR_FALL * track.curve.noise;
+  return isFallen ? FALLS * (high - best) : USUAL_RANGES * track.usual;
+}
+
 /** What is above its best for most of the run, whether or not each point of it stands out of the noise. */
 function lastingRise(track: Track, thresholds: PhaseSettings): readonly Episode[] {
   const { fitted, regime } = track.curve;
@@ -106,8 +119,7 @@ function collect(track: Track, limit: number, thresholds: PhaseSettings): readon
   const isAbove = (value: number): boolean => {
     const rise = value - best;
     if (!(rise > limit * noise)) return false;
-    const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
-    return rise >= least * scale && rise > 0;
+    return rise >= least * scaleOf(track, best, high) && rise > 0;
   };
   for (let i = 1; i < fitted.length; i++) {
     const value = fitted[i] ?? 0;
@@ -152,7 +164,7 @@ function isTypical(
     high = Math.max(high, level);
   }
   const rise = upperMedian(values.subarray(from, to)) - best;
-  const scale = track.isRate ? 1 : Math.max(Math.abs(best), RISE_FLOOR * (high - best));
+  const scale = scaleOf(track, best, high);
   return rise >= thresholds.divergenceMinRelativeRegression * scale && rise > 0;
 }
 

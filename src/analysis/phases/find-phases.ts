@@ -23,7 +23,8 @@ import {
   type PhaseAnalyzerThresholds,
   type PhaseSettings,
 } from './thresholds.ts';
-import { errorTrack, lossTrack, relativeTo, type Track } from './track.ts';
+import { unitOfAccuracies } from '../signals/roles/units.ts';
+import { errorTrack, lossTrack, relativeTo, rewardTrack, type Track } from './track.ts';
 
 /** Error rate up to which a task counts as solved. */
 const SOLVED_ERROR = 0.05;
@@ -55,7 +56,7 @@ export type PhaseView = {
 /**
  * The phases of a run, in order, without gap or overlap, from its first to its last row.
  *
- * The run is judged by its training loss; without one by the validation loss, and without either by the accuracies, as error rates. A series of
+ * The run is judged by its reward, where it has one, and else by its training loss; without one by the validation loss, and without either by the accuracies, as error rates. A series of
  * up to 20 values is judged from point to point, one of up to 200 as its moving median, and a longer one by the lines between the change points
  * of the medians of its blocks; so is a shorter one of training, where noise is larger than the trend from one value to the next. Divergence goes before overfitting, and both before how the loss falls:
  *
@@ -95,9 +96,7 @@ export function findPhasesWith(
   kernel: SeriesKernel,
 ): readonly FoundPhase[] {
   const given = alignedSeries(series);
-  const rows = [given.trainLoss, given.valLoss, given.trainAccuracy, given.valAccuracy].flatMap(
-    (one) => (one === null || one.values.length === 0 ? [] : [one]),
-  );
+  const rows = inOrder(given).filter(({ values }) => values.length > 0);
   const [any] = rows;
   if (any === undefined) return [];
   const first = Math.min(...rows.map((one) => axisOf(one)[0] ?? 0));
@@ -120,25 +119,41 @@ type Tracks = {
 };
 
 function alignedSeries(series: RoleSeries): RoleSeries {
-  const { trainAccuracy, trainLoss, valAccuracy, valLoss } = series;
-  const primary = [trainLoss, valLoss, trainAccuracy, valAccuracy].find(
-    (one) => one !== null && one.values.length > 0,
-  );
+  const { reward, trainAccuracy, trainLoss, valAccuracy, valLoss } = series;
+  const primary = inOrder(series).find(({ values }) => values.length > 0);
   const align = (one: MetricSeries | null): MetricSeries | null =>
-    one === null || primary === null || primary === undefined ? one : onAxisOf(one, primary);
+    one === null || primary === undefined ? one : onAxisOf(one, primary);
   return {
     trainLoss: align(trainLoss),
     valLoss: align(valLoss),
     trainAccuracy: align(trainAccuracy),
     valAccuracy: align(valAccuracy),
+    reward: align(reward ?? null),
   };
 }
 
+/** What there is, in the order in which a run is judged by it. */
+function inOrder({
+  reward,
+  trainAccuracy,
+  trainLoss,
+  valAccuracy,
+  valLoss,
+}: RoleSeries): readonly MetricSeries[] {
+  const all = [reward ?? null, trainLoss, valLoss, trainAccuracy, valAccuracy];
+  return all.flatMap((one) => one ?? []);
+}
+
 function tracksOf(series: RoleSeries, kernel: SeriesKernel): Tracks | undefined {
+  const { reward, trainAccuracy, valAccuracy } = series;
+  const given = reward ?? null;
+  const gained = given === null ? null : rewardTrack(given, kernel);
+  if (gained !== null) return { primary: gained, val: null, errors: [] };
+  const unit = unitOfAccuracies([trainAccuracy, valAccuracy].flatMap((one) => one ?? []));
   const trainLoss = lossTrack(series.trainLoss, 'training', kernel);
   const valLoss = lossTrack(series.valLoss, 'validation', kernel);
-  const trainError = errorTrack(series.trainAccuracy, 'training', kernel);
-  const valError = errorTrack(series.valAccuracy, 'validation', kernel);
+  const trainError = errorTrack(trainAccuracy, unit, 'training', kernel);
+  const valError = errorTrack(valAccuracy, unit, 'validation', kernel);
   const errors = [valError, trainError].flatMap((track) => track ?? []).slice(0, 1);
   if (trainLoss !== null) return { primary: trainLoss, val: valLoss, errors };
   if (valLoss !== null) return { primary: valLoss, val: null, errors };

@@ -221,7 +221,7 @@ export function isConverged(
   isSolved: IsSolved,
 ): boolean {
   if (isSolved(track.curve.positions[i] ?? 0)) return true;
-  if (!(track.drop > 0)) return false;
+  if (!(track.drop > 0) || track.isSigned) return false;
   const value = values[i] ?? 0;
   const least = values.reduce((low, other) => Math.min(low, other), Infinity);
   if (least < 0 || value - least > NEAR_SHARE * track.drop) return false;

@@ -1,5 +1,6 @@
 /** What the phase analyzer is set by. */
 import { flag, numberWhere, orDefault, positive, readOptions } from '../../base/options.ts';
+import { checkRoles, type AskedRoles } from '../../records/run-roles.ts';
 import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/roles/role-keys.ts';
 import { metricKeyList } from '../signals/metric-keys.ts';
 
@@ -58,6 +59,11 @@ export type PhaseAnalyzerConfig = {
   readonly trainAccuracyMetricKeys?: readonly string[];
   /** Keys of the validation accuracy. Default `val/accuracy`, `validation/accuracy`, `val/acc`. */
   readonly valAccuracyMetricKeys?: readonly string[];
+  /**
+   * Metrics that play a role, by their keys; null for none. These go before what the run remembers, and before what is found by names. An
+   * analysis is refused where the run has no such metric. Default: none.
+   */
+  readonly roles?: AskedRoles;
 };
 
 /** A checked {@link PhaseAnalyzerConfig}. */
@@ -65,21 +71,24 @@ export type PhaseAnalyzerSettings = {
   readonly thresholds: PhaseSettings;
   readonly replaceExistingOutputs: boolean;
   readonly keys: RoleKeys;
+  readonly roles: AskedRoles;
 };
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkPhaseConfig(config: PhaseAnalyzerConfig): PhaseAnalyzerSettings {
-  const { replaceExistingOutputs, thresholds, ...keys } = readOptions('config', config, {
+  const { replaceExistingOutputs, roles, thresholds, ...keys } = readOptions('config', config, {
     thresholds: (_field, given: PhaseAnalyzerThresholds = {}) => checkPhaseThresholds(given),
     replaceExistingOutputs: orDefault(flag(), true),
     trainLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainLoss),
     valLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valLoss),
     trainAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainAccuracy),
     valAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valAccuracy),
+    roles: checkRoles,
   });
   return {
     thresholds,
     replaceExistingOutputs,
+    roles,
     keys: {
       trainLoss: keys.trainLossMetricKeys,
       valLoss: keys.valLossMetricKeys,

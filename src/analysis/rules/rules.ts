@@ -1,6 +1,7 @@
 /** The rules, in the order in which their alerts are given: causes before consequences, the machine last. */
 import { nonFinite } from './optimization/non-finite.ts';
 import { lossDivergence } from './optimization/loss-divergence.ts';
+import { rewardDecline } from './optimization/reward-decline.ts';
 import { lossNotDecreasing } from './optimization/loss-not-decreasing.ts';
 import { plateau } from './optimization/plateau.ts';
 import { regularisationOverwhelms } from './optimization/regularisation-overwhelms.ts';
@@ -42,6 +43,7 @@ const rules = [
   regularisationOverwhelms,
   updateRatioHigh,
   lossDivergence,
+  rewardDecline,
   explodingGradients,
   oscillatingLoss,
   dyingRelu,

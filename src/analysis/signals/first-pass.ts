@@ -36,7 +36,9 @@ export function partsAtOnce(
   const { epochs, values } = train;
   const first = epochs[0] ?? Number.NaN;
   const end = epochs.findIndex((epoch) => epoch !== first);
-  if (train.x !== 'step' || Number.isNaN(first) || validation.epochs[0] !== first) return undefined;
+  const isSigned = [train, validation].some((series) => signals.profile(series).isSigned);
+  if (isSigned || train.x !== 'step' || Number.isNaN(first) || validation.epochs[0] !== first)
+    return undefined;
   const count = end < 0 ? values.length : end;
   if (count < MIN_VALUES || validation.values.length < MIN_VALIDATIONS) return undefined;
   const late = values.subarray(count >> 1, count);

@@ -1,5 +1,6 @@
 /** Which metric is what: the configured keys first, and then names that say it. */
 import { invalidInput } from '../../base/errors.ts';
+import type { AskedRoles } from '../../records/run-roles.ts';
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
 import { findRoleSet, type RoleSet } from './roles/roles.ts';
 
@@ -68,12 +69,19 @@ export function stepTimes(columns: RunColumns, keys: MetricKeys): MetricSeries |
   return [...columns.metrics.values()].find(({ key }) => STEP_TIME.test(key));
 }
 
-/** Roles by the keys of the analyzer. */
-export function rolesOf({ metrics, run }: RunColumns, keys: MetricKeys): RoleSet {
-  return findRoleSet(metrics, run.roles, {
-    trainLoss: keys.trainLossMetricKeys,
-    valLoss: keys.valLossMetricKeys,
-    trainAccuracy: keys.trainAccuracyMetricKeys,
-    valAccuracy: keys.valAccuracyMetricKeys,
-  });
+/** Keys that are tried, and roles that somebody gave. */
+export type RoleSettings = MetricKeys & { readonly roles?: AskedRoles | undefined };
+
+/** Roles by the settings of the analyzer, which go before what the run remembers. */
+export function rolesOf({ metrics, run }: RunColumns, keys: RoleSettings): RoleSet {
+  return findRoleSet(
+    metrics,
+    { ...run.roles, ...keys.roles },
+    {
+      trainLoss: keys.trainLossMetricKeys,
+      valLoss: keys.valLossMetricKeys,
+      trainAccuracy: keys.trainAccuracyMetricKeys,
+      valAccuracy: keys.valAccuracyMetricKeys,
+    },
+  );
 }

@@ -5,6 +5,7 @@
  */
 import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
+import { isSigned } from './roles/units.ts';
 import { medianInPlace } from './quickselect.ts';
 
 /** Most blocks of a {@link Profile}. */
@@ -29,6 +30,8 @@ export type Profile = {
   readonly levelNoise: number;
   /** Standard deviation of a single value around its neighbours; 0 of fewer than five values. */
   readonly pointNoise: number;
+  /** Whether it goes below zero: then a level is no size, and only differences mean something. */
+  readonly isSigned: boolean;
 };
 
 /** Looks at a series. */
@@ -44,7 +47,44 @@ export function profileOf(series: MetricSeries): Profile {
     levels,
     levelNoise: noiseOf(levels),
     pointNoise: noiseOf(values),
+    isSigned: isSigned(values),
   };
+}
+
+/**
+ * What a share of a level is measured by: the level itself; of a series that goes below zero, whose distance from zero means nothing, how far
+ * its levels lie apart.
+ */
+export function levelSize({ isSigned, levels }: Profile, level: number): number {
+  return isSigned ? levelRange(levels) : Math.abs(level);
+}
+
+/** From the lowest level to the highest. */
+export function levelRange(levels: Float64Array): number {
+  const least = levels.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const most = levels.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  return Math.max(0, most - least);
+}
+
+/** Standard deviations of the levels by which a fall is one, and no wandering around a level. */
+const CLEAR_FALL = 10;
+/** Share of a clear fall that a series must have come back by to be far above its best. */
+const LOST_SHARE = 0.5;
+/** Usual ranges that one without a clear fall must have risen by. */
+const USUAL_RANGES = 3;
+
+/** Least rise from its best by which a series that goes below zero got worse: half of what it gained, or, where it wanders, far beyond where it wanders. */
+export function leastSignedRise(profile: Profile, improvement: number): number {
+  return improvement > CLEAR_FALL * profile.levelNoise
+    ? LOST_SHARE * improvement
+    : USUAL_RANGES * usualRange(profile);
+}
+
+/** How far a series that goes below zero usually ranges: over four fifths of its first half, so that what it does at its end does not count. */
+export function usualRange({ levels }: Pick<Profile, 'levels'>): number {
+  const sorted = levels.slice(0, Math.max(1, levels.length >> 1)).sort();
+  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? 0;
+  return at(0.9) - at(0.1);
 }
 
 /** The rows of the first value of a block and of the last of another. */

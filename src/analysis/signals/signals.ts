@@ -5,9 +5,22 @@ import type {
   ParameterSeries,
   RunColumns,
 } from '../columns/run-columns.ts';
-import { findMetric, rolesOf, stepTimes, type MetricKeys } from './metric-keys.ts';
+import {
+  findMetric,
+  rolesOf,
+  stepTimes,
+  type MetricKeys,
+  type RoleSettings,
+} from './metric-keys.ts';
 import { isInput } from './layer-facts.ts';
-import { levelOf, lowestLevel, profileOf, type Profile } from './profile.ts';
+import {
+  levelOf,
+  lowestLevel,
+  profileOf,
+  levelSize,
+  leastSignedRise,
+  type Profile,
+} from './profile.ts';
 import type { Roles, SeriesPair } from './roles/role-types.ts';
 import type { RoleSet } from './roles/roles.ts';
 import { asShares } from './roles/units.ts';
@@ -31,14 +44,18 @@ type Accuracies = {
   readonly val: MetricSeries | undefined;
 };
 
+/** Standard deviations of the levels by which a gain is beyond doubt. */
+const CLEAR_GAIN = 10;
+
 export class Signals {
   readonly #columns: RunColumns;
   readonly #keys: MetricKeys;
   readonly #profiles = new Map<MetricSeries, Profile>();
   readonly #roleSet: RoleSet;
   #shares: Accuracies | undefined;
+  #turned: MetricSeries | undefined;
 
-  constructor(columns: RunColumns, keys: MetricKeys) {
+  constructor(columns: RunColumns, keys: RoleSettings) {
     this.#columns = columns;
     this.#keys = keys;
     this.#roleSet = rolesOf(columns, keys);
@@ -47,6 +64,28 @@ export class Signals {
   /** Which metric plays which role. */
   get roles(): Roles {
     return this.#roleSet.roles;
+  }
+
+  /** What an agent is given: a run that has it is judged by it, as the losses of an agent need not fall. */
+  get reward(): MetricSeries | undefined {
+    return this.roles.reward?.series;
+  }
+
+  /**
+   * The training losses that must fall: none where there is a reward. Nor does one that goes below zero where two networks are trained against
+   * each other: it says how far one is ahead.
+   */
+  get judgedLosses(): readonly MetricSeries[] {
+    if (this.reward !== undefined) return [];
+    const { isAdversarial } = this.#roleSet;
+    return this.trainLosses.filter((series) => !(isAdversarial && this.profile(series).isSigned));
+  }
+
+  /** What shows whether the run learned, smaller being better: the training losses, or the reward with its sign turned. */
+  get judged(): readonly MetricSeries[] {
+    if (this.reward === undefined) return this.trainLosses;
+    this.#turned ??= { ...this.reward, values: this.reward.values.map((value) => -value) };
+    return [this.#turned];
   }
 
   /** The training losses: the whole one alone where it is there. */
@@ -132,7 +171,10 @@ export class Signals {
   profile(series: MetricSeries): Profile {
     const known = this.#profiles.get(series);
     if (known !== undefined) return known;
-    const profile = profileOf(series);
+    const own = profileOf(series);
+    // A reward has no zero that means something, whatever its sign.
+    const isReward = series === this.reward || series === this.#turned;
+    const profile = isReward ? { ...own, isSigned: true } : own;
     this.#profiles.set(series, profile);
     return profile;
   }
@@ -168,33 +210,32 @@ export class Signals {
 
   /**
    * Whether the task looks solved, so that gradients and updates are small because nothing is left to learn: accuracy of
-   * 0.97 and more, or a loss that has lost 95 % of its start (of what it could, where it falls below zero).
+   * 0.97 and more, or a loss that has lost 95 % of its start. One that goes below zero has no floor that is known: there what it gained has to
+   * stand out of its noise, and to be left to 95 % at the end.
    */
   get isSolved(): boolean {
     if (this.finalAccuracy >= 0.97) return true;
-    return this.trainLosses.some((series) => {
+    return this.judged.some((series) => {
       const course = this.course(series);
-      return (
-        course !== undefined &&
-        course.start > 0 &&
-        course.end <= 0.05 * course.start &&
-        course.improvement > 0
-      );
+      if (course === undefined || !(course.improvement > 0)) return false;
+      const { end, improvement, profile, start } = course;
+      return profile.isSigned
+        ? improvement > CLEAR_GAIN * profile.levelNoise && start - end >= 0.95 * improvement
+        : end <= 0.05 * start;
     });
   }
 
   /**
-   * Share of the start that the training loss has lost by its end, in units of its level or, where it crosses zero, of its
-   * range: 0 did not learn, 1 learned all there is. NaN without a loss. Of several losses the largest.
+   * Share of the start that the training loss has lost by its end, in units of its level or, where it goes below zero, of its
+   * range: 0 did not learn, 1 learned all there is. NaN without a loss. Of several losses the largest. Of a reward, what it has gained.
    */
   get learnedShare(): number {
     let share = Number.NaN;
-    for (const series of this.trainLosses) {
+    for (const series of this.judged) {
       const course = this.course(series);
       if (course === undefined) continue;
       const { end, profile, start } = course;
-      const scale = Math.max(Math.abs(start), ...absolute(profile.levels)) || 1;
-      const own = (start - end) / (start > 0 && end >= 0 ? start || 1 : scale);
+      const own = (start - end) / (levelSize(profile, start) || 1);
       if (own > share || Number.isNaN(share)) share = own;
     }
     return share;
@@ -206,11 +247,11 @@ export class Signals {
    */
   get learnedSinceFirst(): number {
     let share = Number.NaN;
-    for (const series of this.trainLosses) {
+    for (const series of this.judged) {
       const course = this.course(series);
       const first = course?.profile.values[0];
       if (course === undefined || first === undefined) continue;
-      const own = first > 0 && course.end >= 0 ? (first - course.end) / first : 1;
+      const own = first > 0 && !course.profile.isSigned ? (first - course.end) / first : 1;
       if (own > share || Number.isNaN(share)) share = own;
     }
     return share;
@@ -218,19 +259,16 @@ export class Signals {
 
   /** Whether the training loss got worse, or became non-finite, and stayed so. */
   get isHarmed(): boolean {
-    return this.trainLosses.some((series) => {
+    return this.judged.some((series) => {
       const course = this.course(series);
       if (course === undefined) return true;
       if (!Number.isFinite(series.values.at(-1) ?? 0)) return true;
       const { best, end, improvement, profile } = course;
       const rise = end - best;
-      return (
-        rise > 0.25 * Math.abs(best) && rise > 0.2 * improvement && rise > 6 * profile.levelNoise
-      );
+      const least = profile.isSigned
+        ? leastSignedRise(profile, improvement)
+        : 0.25 * Math.abs(best);
+      return rise > least && rise > 0.2 * improvement && rise > 6 * profile.levelNoise;
     });
   }
-}
-
-function* absolute(levels: Float64Array): Generator<number> {
-  for (const level of levels) yield Math.abs(level);
 }

@@ -5,7 +5,7 @@ import { ladder } from '../../signals/ladder.ts';
 import type { SeriesPair } from '../../signals/roles/role-types.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
-import { levelOf, noiseOf } from '../../signals/profile.ts';
+import { levelOf, levelRange, noiseOf } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import {
   type Observation,
@@ -182,9 +182,10 @@ function overfittingOf(
   if (length < Math.max(2, t.overfittingMinPoints)) return undefined;
   const gaps = validation.map((value, i) => value - (train[i] ?? Number.NaN));
   const trainStart = signals.course(pair.train)?.start ?? Number.NaN;
+  const isSigned = [pair.train, pair.validation].some((one) => signals.profile(one).isSigned);
   const verdict = isAbsolute
     ? absoluteGap(gaps, t.overfittingMinPoints)
-    : judge(compared, gaps, t, { trainStart, chance, signals });
+    : judge(compared, gaps, t, { trainStart, chance, isSigned, signals });
   if (verdict === undefined) return undefined;
   const { best, from, gap, kind, rise } = verdict;
   const last = median(validation.subarray(-t.overfittingMinPoints));
@@ -279,6 +280,8 @@ type Beside = {
   readonly trainStart: number;
   /** Loss of a model that has learned nothing; NaN where it is not known. */
   readonly chance: number;
+  /** Whether one of the two goes below zero. */
+  readonly isSigned: boolean;
   readonly signals: Signals;
 };
 
@@ -299,7 +302,7 @@ function judge(
     noise: noiseOf(validation),
     last: median(validation.subarray(-minPoints)),
     lastTrain: median(train.subarray(-minPoints)),
-    isPositive: validation.every((value) => value >= 0) && train.every((value) => value >= 0),
+    isPositive: !beside.isSigned,
   };
   const isLong = validation.length >= 2 * minPoints && course.isPositive;
   const risen = regression(course, gaps, t);
@@ -328,8 +331,9 @@ function regression(
   const limit = lowest + Math.max(minRegression * unit, 4 * noise);
   const above = trailingRun(length, (i) => (validation[i] ?? 0) > limit);
   const trainAtBest = train[best] ?? Number.NaN;
+  const trainSize = isPositive ? Math.abs(trainAtBest) : levelRange(train);
   const trainFell =
-    trainAtBest - lastTrain > Math.max(2 * noiseOf(train), minRegression * Math.abs(trainAtBest));
+    trainAtBest - lastTrain > Math.max(2 * noiseOf(train), minRegression * trainSize);
   const widening = (gaps.at(-1) ?? 0) - (gaps[best] ?? 0);
   if (above < minPoints || !trainFell || !(widening > 0)) return undefined;
   // Where training is the harder task (dropout, augmentation), its loss lay above validation: once that is overtaken, the gap counts from there.

@@ -9,6 +9,7 @@ import {
   saySpan,
   spanOfRows,
 } from '../../signals/positions.ts';
+import { levelSize } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
@@ -130,7 +131,8 @@ function constantLoss(signals: Signals, points: number): Suspicion | undefined {
     const from = axisOf(validation)[start] ?? 0;
     const before = train.values[Math.max(0, rowBefore(train, from))] ?? Number.NaN;
     const fall = before - course.end;
-    if (!(fall > Math.max(4 * course.profile.pointNoise, 0.02 * Math.abs(before)))) continue;
+    const { profile } = course;
+    if (!(fall > Math.max(4 * profile.pointNoise, 0.02 * levelSize(profile, before)))) continue;
     const since = sayPosition(positionAt(validation, start));
     const fact = `${validation.key} has been exactly ${say(values.at(-1) ?? Number.NaN)} since ${since}, while ${train.key} went on falling.`;
     return {

@@ -8,6 +8,7 @@ import { outlineOf } from '../../signals/model/model-outline.ts';
 import { strayAverages, type MovingAverages } from '../../signals/moving-averages.ts';
 import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
 import { rowBefore, saySpan, spanOfRows } from '../../signals/positions.ts';
+import { levelSize } from '../../signals/profile.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
@@ -143,10 +144,11 @@ function ofLosses(signals: Signals, limit: number, points: number): Mismatch | u
   const evaluated = signals.trainEvalLoss;
   const [train] = signals.trainLosses;
   if (evaluated === undefined || train === undefined || evaluated.x !== train.x) return undefined;
+  const profile = signals.profile(train);
   const differences = evaluated.values.map((value, row) => {
     const at = rowBefore(train, axisOf(evaluated)[row] ?? 0);
     const own = train.values[at] ?? Number.NaN;
-    return Math.abs(value - own) / Math.abs(own);
+    return Math.abs(value - own) / levelSize(profile, own);
   });
   const difference = median(differences);
   return differences.length >= points && difference > limit
@@ -203,7 +205,7 @@ function ofLayers(
   points: number,
 ): Mismatch | undefined {
   if (!isWorse(signals)) return undefined;
-  const sizeOf = (layer: LayerSeries): number =>
+  const outputSize = (layer: LayerSeries): number =>
     median(layer.norm.map((norm, row) => norm / Math.sqrt(layer.elementCount[row] ?? Number.NaN)));
   const all = signals.layers('activation').flatMap((layer) => {
     const evaluated = columns.layers.find(
@@ -215,7 +217,7 @@ function ofLayers(
     );
     if (evaluated === undefined || evaluated.norm.length < points || layer.norm.length < points)
       return [];
-    const factor = sizeOf(evaluated) / sizeOf(layer);
+    const factor = outputSize(evaluated) / outputSize(layer);
     return factor > limit || factor < 1 / limit ? [{ layer, factor }] : [];
   });
   const [first] = all;
@@ -227,7 +229,8 @@ function isWorse(signals: Signals): boolean {
   return signals.lossPairs.some(({ train, validation }) => {
     const own = signals.course(train);
     const other = signals.course(validation);
-    return own !== undefined && other !== undefined && own.end > 0 && other.end > 1.5 * own.end;
+    if (own === undefined || other === undefined) return false;
+    return other.end - own.end > 0.5 * levelSize(own.profile, own.end);
   });
 }
 

@@ -7,6 +7,7 @@ import {
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
+import { levelSize } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { longestRun, median } from '../../signals/statistics.ts';
@@ -143,7 +144,8 @@ function lossRises(
     }
     if (Number.isNaN(before)) before = inside[0] ?? Number.NaN;
     const noise = Math.max(profile.pointNoise, profile.levelNoise);
-    const limit = before + Math.max(0.25 * Math.abs(before), 6 * noise, 0.2 * improvement);
+    const limit =
+      before + Math.max(0.25 * levelSize(profile, before), 6 * noise, 0.2 * improvement);
     return longestRun(inside.length, (i) => (inside[i] ?? 0) > limit).length >= 3;
   });
 }

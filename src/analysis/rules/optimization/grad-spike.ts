@@ -1,6 +1,7 @@
 import { axisOf, type MetricSeries } from '../../columns/run-columns.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, rowBefore } from '../../signals/positions.ts';
+import { levelSize } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { sayJump, spikesOf } from '../../signals/spikes.ts';
@@ -67,11 +68,13 @@ function isFollowed(signals: Signals, gradient: MetricSeries, peakRow: number): 
   return signals.trainLosses.some((series) => {
     if (series.x !== gradient.x) return false;
     const row = rowBefore(series, position);
-    const { pointNoise } = signals.profile(series);
+    const profile = signals.profile(series);
     const before = series.values.subarray(Math.max(0, row - 20), row);
     const after = series.values.subarray(row, row + FOLLOWS);
     if (before.length < 5) return false;
     const level = Float64Array.from(before).sort()[before.length >> 1] ?? Number.NaN;
-    return after.some((value) => value - level > Math.max(8 * pointNoise, 0.2 * Math.abs(level)));
+    return after.some(
+      (value) => value - level > Math.max(8 * profile.pointNoise, 0.2 * levelSize(profile, level)),
+    );
   });
 }

@@ -1,9 +1,12 @@
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
-import { blockRows, noiseOf } from '../../signals/profile.ts';
+import { blockRows, noiseOf, leastSignedRise } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
 import { say, sayShare, when } from '../../text/sentences.ts';
+
+/** Times the least rise, from which such a loss is beyond comparison with what it was. */
+const BEYOND = 10;
 
 export const lossDivergence = defineRule({
   id: 'loss_divergence',
@@ -19,7 +22,7 @@ export const lossDivergence = defineRule({
   thresholds: {
     lossDivergenceMinRatio: {
       value: 0.25,
-      doc: 'Least rise over the best level, as a share of its size.',
+      doc: 'Least rise over the best level, as a share of its size. A loss that goes below zero has to lose half of what it gained instead, or to leave where it wanders by three times its usual range.',
     },
     lossDivergenceMinLoss: {
       value: 0.2,
@@ -32,7 +35,7 @@ export const lossDivergence = defineRule({
     lossDivergenceNoise: { value: 6, doc: 'Least rise in standard deviations of the levels.' },
   },
   measure({ signals, thresholds: t }) {
-    return signals.trainLosses.flatMap((series) => {
+    return signals.judgedLosses.flatMap((series) => {
       const course = signals.course(series);
       if (course === undefined) return [];
       const { best, bestBlock, improvement, profile, start } = course;
@@ -40,7 +43,9 @@ export const lossDivergence = defineRule({
       // The noise of the healthy part: what diverges swings more and more.
       const noise = Math.max(noiseOf(levels.subarray(0, bestBlock + 1)), levelNoise / 2);
       const limit = Math.max(
-        t.lossDivergenceMinRatio * Math.abs(best),
+        profile.isSigned
+          ? leastSignedRise(profile, improvement)
+          : t.lossDivergenceMinRatio * Math.abs(best),
         t.lossDivergenceMinLoss * improvement,
         t.lossDivergenceNoise * noise,
       );
@@ -56,12 +61,15 @@ export const lossDivergence = defineRule({
       const lost = improvement > 0 ? rise / improvement : Number.POSITIVE_INFINITY;
       const rows = blockRows(profile, levels.length - checks, levels.length - 1);
       const bestAt = positionAt(series, blockRows(profile, bestBlock, bestBlock)[0]);
-      return [{ series, rows, best, bestAt, start, last, rise, lost, limit, checks }];
+      const isSigned = profile.isSigned;
+      return [{ series, rows, best, bestAt, start, last, rise, lost, limit, checks, isSigned }];
     });
   },
   finding: {
     levels: {
-      critical: ({ last, lost, start }) => last >= start || lost >= 1,
+      // Where nothing says what a start is worth, only what is beyond comparison is critical.
+      critical: ({ isSigned, last, limit, lost, rise, start }) =>
+        isSigned ? rise >= BEYOND * limit : last >= start || lost >= 1,
       error: ({ lost }) => lost >= 0.5,
       warning: () => true,
     },

@@ -4,7 +4,7 @@ import { classTotals } from '../../signals/class-totals.ts';
 import { constantAnswer, type ConstantAnswer } from '../../signals/constant-answer.ts';
 import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
-import { blockRows, levelOf, type Profile } from '../../signals/profile.ts';
+import { blockRows, levelOf, levelRange, type Profile } from '../../signals/profile.ts';
 import { medianInPlace } from '../../signals/quickselect.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
@@ -59,7 +59,12 @@ export const lossNotDecreasing = defineRuleOfKinds({
   },
   measure({ columns, model, signals, thresholds: t }): readonly (Flat | OneAnswer)[] {
     // What goes on from another run may have nothing left to learn.
-    if (columns.run.isContinued || signals.finalAccuracy >= t.lossNotDecreasingKnownAccuracy)
+    const isAgent = signals.reward !== undefined;
+    if (
+      columns.run.isContinued ||
+      isAgent ||
+      signals.finalAccuracy >= t.lossNotDecreasingKnownAccuracy
+    )
       return [];
     const chance = chanceLoss(columns, model);
     const accuracy = accuracyGain(signals, t.lossNotDecreasingMinAccuracyGain);
@@ -195,10 +200,12 @@ function flatOf(
   t: FlatLimits,
 ): readonly Flat[] | undefined {
   const profile = signals.profile(series);
-  const { levelNoise, levels, values } = profile;
+  const { isSigned, levelNoise, levels, values } = profile;
   if (values.length < t.lossNotDecreasingMinPoints) return undefined;
+  // Around zero and below it, no level says that nothing was learned, and a policy learns at a loss of zero: the accuracy has to say it.
+  if (isSigned && accuracy === undefined) return undefined;
   const fall = levelOf(profile, 0, 0.1) - bestSpan(profile);
-  const scale = median(levels.map(Math.abs));
+  const scale = isSigned ? levelRange(levels) : median(levels.map(Math.abs));
   const error = (MEDIAN_ERROR * levelNoise * Math.sqrt(6)) / Math.sqrt(levels.length);
   // Not seeing a fall is not enough: one that matters must be out of the question.
   const isRuledOut = (fallen: number): boolean =>
@@ -250,7 +257,8 @@ function isHighBeside(
 ): boolean {
   const start = signals.course(train)?.start ?? Number.NaN;
   const end = signals.course(validation)?.end ?? Number.NaN;
-  return start > 0 && end >= UNLEARNED * start;
+  const isSigned = [train, validation].some((series) => signals.profile(series).isSigned);
+  return !isSigned && start > 0 && end >= UNLEARNED * start;
 }
 
 /** Shares of the level of chance between which a loss has not learned; above there is more to it than that. */

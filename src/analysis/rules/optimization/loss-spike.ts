@@ -34,7 +34,7 @@ export const lossSpike = defineRule({
     },
   },
   measure({ columns, signals, thresholds: t }) {
-    return signals.trainLosses.flatMap((series) => {
+    return signals.judgedLosses.flatMap((series) => {
       const course = signals.course(series);
       const spikes = course === undefined ? [] : spikesOfLoss(course, t);
       if (course === undefined || spikes.length === 0) return [];

@@ -2,7 +2,7 @@ import { axisOf, type MetricSeries } from '../../columns/run-columns.ts';
 import { aroundCourse, MAX_CYCLE_VALUES, strongestCycle, type Cycle } from '../../signals/cycle.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
-import { blockRows, type Profile } from '../../signals/profile.ts';
+import { blockRows, type Profile, levelSize } from '../../signals/profile.ts';
 import { medianInPlace, quantileOf } from '../../signals/quickselect.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { robustDeviation } from '../../signals/statistics.ts';
@@ -34,7 +34,7 @@ export const oscillatingLoss = defineRule({
     oscillatingLossMinPoints: { value: 20, doc: 'Fewest points in the second half of the run.' },
   },
   measure({ signals, thresholds: t }) {
-    return signals.trainLosses.flatMap((series) => {
+    return signals.judgedLosses.flatMap((series) => {
       const course = signals.course(series);
       if (course === undefined) return [];
       const { improvement, profile, start } = course;
@@ -43,7 +43,7 @@ export const oscillatingLoss = defineRule({
       if (tail.length < t.oscillatingLossMinPoints) return [];
       const cycle = cycleOf(profile, half, signals.learningRate, t.oscillatingLossMinCycleShare);
       // Nothing gained: then the size of the loss is what swings are compared with.
-      const gain = improvement > 0 ? improvement : Math.abs(start);
+      const gain = improvement > 0 ? improvement : levelSize(profile, start);
       const correlation = neighbourCorrelation(tail);
       const chance = (-3 * CORRELATION_ERROR) / Math.sqrt(tail.length);
       const isAlternating = correlation <= Math.min(t.oscillatingLossMaxCorrelation, chance);

@@ -31,11 +31,11 @@ export const plateau = defineRule({
   measure({ signals, thresholds: t }) {
     if (signals.finalAccuracy >= t.plateauSolvedAccuracy) return [];
     const validation = signals.lossPairs.map((pair) => pair.validation);
-    const all = [...signals.trainLosses, ...validation].map((series) => ({
+    const all = [...signals.judgedLosses, ...validation].map((series) => ({
       series,
       course: signals.course(series),
     }));
-    const [first] = all;
+    const [first] = signals.reward === undefined ? all : [];
     if (first?.course === undefined) return [];
     const { course, series } = first;
     const { end, improvement, profile, start } = course;
@@ -46,7 +46,7 @@ export const plateau = defineRule({
         : flatSince(own.profile, t.plateauMaxChange * own.improvement),
     );
     const since = Math.max(...flats.map((share) => share ?? 1));
-    const isSolved = start > 0 && end >= 0 && end <= (1 - t.plateauSolvedShare) * start;
+    const isSolved = !profile.isSigned && end <= (1 - t.plateauSolvedShare) * start;
     const hasLearned = improvement > 10 * profile.levelNoise && signals.learnedShare > 0.02;
     if (1 - since < t.plateauMinShare || isSolved || !hasLearned || signals.isHarmed) return [];
     const { length } = profile.levels;

@@ -8,6 +8,15 @@ const GENERATOR = /(?:^|[/_.-])(?:g|gen|generator)(?:[/_.-]|$)/iu;
  * only one side, or none, is named.
  */
 export function withoutAdversaries(keys: readonly string[]): readonly string[] {
-  const isAdversary = (key: string): boolean => DISCRIMINATOR.test(key) && !GENERATOR.test(key);
-  return keys.some((key) => GENERATOR.test(key)) ? keys.filter((key) => !isAdversary(key)) : keys;
+  return keys.some((key) => GENERATOR.test(key)) ? keys.filter((key) => !isOpponent(key)) : keys;
+}
+
+/** Whether losses are those of networks that are trained against each other. */
+export function isAdversarial(keys: Iterable<string>): boolean {
+  const losses = [...keys].filter((key) => /loss/iu.test(key));
+  return losses.some((key) => GENERATOR.test(key)) && losses.some(isOpponent);
+}
+
+function isOpponent(key: string): boolean {
+  return DISCRIMINATOR.test(key) && !GENERATOR.test(key);
 }

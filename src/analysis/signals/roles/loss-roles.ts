@@ -1,28 +1,42 @@
-/** The four series that training is judged by, without what is known of them. */
+/** The series that training is judged by, without what is known of them. */
 import type { MetricSeries } from '../../columns/run-columns.ts';
 import { readNames } from './names.ts';
 import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from './role-keys.ts';
+import type { Roles } from './role-types.ts';
 import { findRoles } from './roles.ts';
 
-/** The four series that training is judged by; null where a run has none. A sum has the keys of its parts joined by " + " for a key, a mean has "mean of" before them. */
+/** The series that training is judged by; null where a run has none. A sum has the keys of its parts joined by " + " for a key, a mean has "mean of" before them. */
 export type RoleSeries = {
   readonly trainLoss: MetricSeries | null;
   readonly valLoss: MetricSeries | null;
   readonly trainAccuracy: MetricSeries | null;
   readonly valAccuracy: MetricSeries | null;
+  /** Where there is one, a run is judged by it, and not by its losses. */
+  readonly reward?: MetricSeries | null;
 };
 
-/** The four series as {@link findRoles} finds them: a key of `keys` that has a finite value goes first. */
+/** The series as {@link findRoles} finds them: a key of `keys` that has a finite value goes first. */
 export function findRoleSeries(
   metrics: ReadonlyMap<string, MetricSeries>,
   keys: RoleKeys = CONVENTIONAL_ROLE_KEYS,
 ): RoleSeries {
-  const { trainAccuracy, trainLoss, valAccuracy, valLoss } = findRoles(metrics, {}, keys);
+  return seriesOfRoles(findRoles(metrics, {}, keys));
+}
+
+/** The series of roles that were found. */
+export function seriesOfRoles({
+  reward,
+  trainAccuracy,
+  trainLoss,
+  valAccuracy,
+  valLoss,
+}: Roles): RoleSeries {
   return {
     trainLoss: trainLoss?.series ?? null,
     valLoss: valLoss?.series ?? null,
     trainAccuracy: trainAccuracy?.series ?? null,
     valAccuracy: valAccuracy?.series ?? null,
+    reward: reward?.series ?? null,
   };
 }
 

@@ -34,7 +34,7 @@ const PAIRED = 'its name differs from that of the other side in the word for it 
 type Sides = {
   readonly trained: readonly MetricName[];
   readonly bare: readonly MetricName[];
-  readonly val: readonly MetricName[];
+  readonly heldOut: readonly MetricName[];
 };
 
 /** Chooses the losses by their names; a key of the settings goes first. */
@@ -63,7 +63,7 @@ function sidesOf(names: readonly MetricName[]): Sides {
     names.filter((name) => name.side === side);
   const val = of('val');
   // Where there is validation, the test is what nobody may choose by.
-  return { trained: of('train'), bare: of(undefined), val: val.length > 0 ? val : of('test') };
+  return { trained: of('train'), bare: of(undefined), heldOut: val.length > 0 ? val : of('test') };
 }
 
 type Training = { readonly chosen: Chosen; readonly names: readonly MetricName[] };
@@ -80,9 +80,7 @@ function trainingOf(source: LossSource, sides: Sides): Training | null {
     const key = finer?.key ?? given;
     return { chosen: one(key, 'named', USUAL), names: nameOf(key) };
   }
-  const whole = [...sides.trained, ...sides.bare].filter(
-    ({ base, isStep }) => base === 'loss' && !isStep,
-  );
+  const whole = [...sides.trained, ...sides.bare].filter(isWhole);
   // What has a partner, of each side the one with more values.
   const [best] = whole.toSorted(
     (a, b) =>
@@ -96,8 +94,11 @@ function trainingOf(source: LossSource, sides: Sides): Training | null {
 }
 
 /** Several losses without a whole: those that validation has too, all of training, or the first without a side. */
-function partsOf({ bare, val, trained }: Sides): Training | null {
-  const isCommon = ({ stem }: MetricName): boolean => val.some((other) => other.stem === stem);
+function partsOf({ bare, heldOut, trained }: Sides): Training | null {
+  // Beside the whole loss of validation all parts of training count.
+  const hasWhole = heldOut.some(isWhole);
+  const isCommon = ({ stem }: MetricName): boolean =>
+    !hasWhole && heldOut.some((other) => other.stem === stem);
   const calm = (list: readonly MetricName[]): readonly MetricName[] =>
     list.filter(({ isStep }) => !isStep);
   const common = calm(trained).filter(isCommon);
@@ -127,20 +128,25 @@ function firstWhy(bare: readonly MetricName[]): string {
     : 'it is the only loss there is';
 }
 
-function validationOf(source: LossSource, { val }: Sides, train: Training | null): Chosen | null {
+function validationOf(
+  source: LossSource,
+  { heldOut }: Sides,
+  train: Training | null,
+): Chosen | null {
   const { isConventional, keys, metrics } = source;
   const given = firstOf(metrics, keys.valLoss);
   if (given !== undefined)
     return isConventional.valLoss
       ? one(given, 'named', USUAL)
       : one(given, 'asked', 'the settings name it');
-  const all = val.some(({ isStep }) => !isStep) ? val.filter(({ isStep }) => !isStep) : val;
-  if (train === null)
-    return meanOf(
-      all.filter(({ side }) => side === 'val'),
-      'inferred',
-    );
-  if (train.chosen.keys.length > 1) {
+  const all = heldOut.some(({ isStep }) => !isStep)
+    ? heldOut.filter(({ isStep }) => !isStep)
+    : heldOut;
+  const whole = all.filter(isWhole);
+  // A test that measures something else says nothing of this training.
+  const others = (whole.length > 0 ? whole : all).filter(({ side }) => side === 'val');
+  if (train === null) return meanOf(others, 'inferred');
+  if (train.chosen.keys.length > 1 && whole.length === 0) {
     const parts = train.names.flatMap(
       ({ stem }) => all.find((other) => other.stem === stem)?.key ?? [],
     );
@@ -153,15 +159,11 @@ function validationOf(source: LossSource, { val }: Sides, train: Training | null
       };
   }
   const [own] = train.names;
-  const same = all.filter(({ stem }) => stem === own?.stem);
+  const isSum = train.chosen.keys.length > 1;
+  const same = all.filter(({ stem }) => !isSum && stem === own?.stem);
   if (same.length > 0) return meanOf(same, 'paired');
-  const alike = all.filter(({ base }) => base === own?.base);
-  if (alike.length > 0) return meanOf(alike, 'paired');
-  // A test that measures something else says nothing of this training.
-  return meanOf(
-    all.filter(({ side }) => side === 'val'),
-    'inferred',
-  );
+  const alike = all.filter(({ base }) => !isSum && base === own?.base);
+  return alike.length > 0 ? meanOf(alike, 'paired') : meanOf(others, 'inferred');
 }
 
 function meanOf(list: readonly MetricName[], sureness: 'paired' | 'inferred'): Chosen | null {
@@ -184,9 +186,9 @@ function errorsOf(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'v
   const ranked = names
     .filter(({ isStep }) => !isStep)
     .toSorted((a, b) => rankOfError(a.words) - rankOfError(b.words));
-  const { bare, val, trained } = sidesOf(ranked);
+  const { bare, heldOut, trained } = sidesOf(ranked);
   const partner = (name: MetricName): readonly MetricName[] =>
-    val.filter(({ stem }) => stem === name.stem);
+    heldOut.filter(({ stem }) => stem === name.stem);
   const paired = [...trained, ...bare].find((name) => partner(name).length > 0);
   if (paired !== undefined)
     return { train: one(paired.key, 'paired', PAIRED), val: meanOf(partner(paired), 'paired') };
@@ -194,16 +196,16 @@ function errorsOf(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'v
   const [first] = trained.length > 0 ? trained : bare;
   const lonely = 'it is an error by its name, and nothing is called a loss';
   if (first !== undefined) return { train: one(first.key, 'inferred', lonely), val: null };
-  const [other] = val;
+  const [other] = heldOut;
   return { train: null, val: other === undefined ? null : one(other.key, 'inferred', lonely) };
 }
 
 /** What has one name for training and for validation, and is no measure of quality: `train/box`, `val/box`. */
 function unnamedPairs(names: readonly MetricName[]): Pick<ChosenLosses, 'train' | 'val'> {
   const usable = names.filter(({ isStep, measure }) => measure === undefined && !isStep);
-  const { val, trained } = sidesOf(usable);
-  const parts = trained.filter(({ stem }) => val.some((other) => other.stem === stem));
-  const others = parts.flatMap(({ stem }) => val.find((other) => other.stem === stem) ?? []);
+  const { heldOut, trained } = sidesOf(usable);
+  const parts = trained.filter(({ stem }) => heldOut.some((other) => other.stem === stem));
+  const others = parts.flatMap(({ stem }) => heldOut.find((other) => other.stem === stem) ?? []);
   if (parts.length === 0) return { train: null, val: null };
   const why = 'training and validation have it under one name, and nothing is called a loss';
   const sum = (list: readonly MetricName[]): Chosen => ({
@@ -226,6 +228,11 @@ function finerThan(
   return [...trained, ...bare]
     .filter((other) => other.base === base && other.key !== key)
     .find((other) => lengthOf(source, other) >= FINER * length);
+}
+
+/** Whether it is the loss, and no part of it. */
+function isWhole({ base, isStep }: MetricName): boolean {
+  return base === 'loss' && !isStep;
 }
 
 function lengthOf({ metrics }: LossSource, { key }: MetricName): number {

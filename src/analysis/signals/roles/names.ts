@@ -27,7 +27,9 @@ type Reading = Pick<MetricName, 'side' | 'set' | 'words' | 'stem'>;
 
 /** Reads names together. */
 export function readNames(keys: Iterable<string>): ReadonlyMap<string, MetricName> {
-  const all = [...keys].map((key) => ({ key, readings: readingsOf(wordsOf(key)) }));
+  const given = [...keys];
+  const common = commonFolder(given);
+  const all = given.map((key) => ({ key, readings: readingsOf(wordsOf(key.slice(common))) }));
   const sides = new Map<string, Set<Side | 'unmarked'>>();
   for (const { readings } of all)
     for (const { side, stem } of readings) {
@@ -63,6 +65,18 @@ export function readNames(keys: Iterable<string>): ReadonlyMap<string, MetricNam
       ];
     }),
   );
+}
+
+/** Length of a folder that all names are in, such as the name of an experiment: it tells none from another. */
+function commonFolder(keys: readonly string[]): number {
+  const [first = '', ...others] = keys;
+  const end = first.indexOf('/') + 1;
+  const folder = first.slice(0, end);
+  const words = wordsOf(folder);
+  const saysNothing = measureOf(words) === undefined && !words.some((word) => sideOf(word));
+  return others.length > 0 && saysNothing && others.every((key) => key.startsWith(folder))
+    ? end
+    : 0;
 }
 
 function readingsOf(words: readonly string[]): readonly Reading[] {

@@ -23,10 +23,10 @@ export function pairsOf({ metrics, names, parts, valKeys }: PairSource): readonl
   const isOnly = only !== undefined && others.length === 0;
   const hasVal = [...names.values()].some(({ side }) => side === 'val');
   const chosen = new Set(valKeys);
-  const vals = [...names.values()].filter(
+  const heldOut = [...names.values()].filter(
     ({ key, side }) => chosen.has(key) || side === 'val' || (!hasVal && side === 'test'),
   );
-  const first = vals.toSorted((a, b) => Number(chosen.has(b.key)) - Number(chosen.has(a.key)));
+  const first = heldOut.toSorted((a, b) => Number(chosen.has(b.key)) - Number(chosen.has(a.key)));
   return first.flatMap((name): readonly SeriesPair[] => {
     const validation = metrics.get(name.key);
     if (validation === undefined) return [];

@@ -2,6 +2,7 @@
 import type { AskedRoles, RoleName } from '../../../records/run-roles.ts';
 import type { MetricSeries } from '../../columns/run-columns.ts';
 import { combine } from './combine.ts';
+import { isAdversarial } from './loss-names.ts';
 import { chooseLosses, hasFinite } from './losses.ts';
 import { readNames, type MetricName } from './names.ts';
 import { trainingSets } from './numbered-sets.ts';
@@ -16,6 +17,8 @@ export type RoleSet = {
   readonly roles: Roles;
   readonly trainLosses: readonly MetricSeries[];
   readonly pairs: readonly SeriesPair[];
+  /** Whether networks are trained against each other. */
+  readonly isAdversarial: boolean;
 };
 
 /**
@@ -56,12 +59,14 @@ export function findRoleSet(
   const train = given('trainLoss');
   const trainLoss = make(train === undefined ? losses.train : train);
   const valLoss = make(given('valLoss') ?? (asked.valLoss === null ? null : losses.val));
-  const shares = names.filter(({ key }) => isShareOf(metrics.get(key)));
+  // A count of right answers is no accuracy.
+  const inShares = new Map([...metrics].filter(([, series]) => isShare(series)));
+  const shares = names.filter(({ key }) => inShares.has(key));
   const accuracy = (side: 'train' | 'val'): Made | null => {
     const role = `${side}Accuracy` as const;
     const own = given(role);
     const settings = { isAsked: !isConventional(keys)[role], keys: keys[role] };
-    return make(own === undefined ? chooseAccuracy(metrics, shares, side, settings) : own);
+    return make(own === undefined ? chooseAccuracy(inShares, shares, side, settings) : own);
   };
   const [trainAccuracy, valAccuracy] = [accuracy('train'), accuracy('val')];
   const finite = names.filter(({ key }) => hasFinite(metrics.get(key)));
@@ -83,6 +88,7 @@ export function findRoleSet(
   return {
     roles: { ...chosen, candidates: candidatesOf(metrics, finite, taken) },
     trainLosses,
+    isAdversarial: isAdversarial(metrics.keys()),
     pairs: pairsOf({
       metrics,
       names: new Map(names.map((name) => [name.key, name])),
@@ -125,10 +131,6 @@ function givenTo(
   if (asked === null) return null;
   if (asked === undefined || !metrics.has(asked)) return undefined;
   return { keys: [asked], how: 'sum', sureness: 'asked', why: 'somebody said so' };
-}
-
-function isShareOf(series: MetricSeries | undefined): boolean {
-  return series !== undefined && isShare(series);
 }
 
 function madeOf(

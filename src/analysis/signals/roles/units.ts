@@ -7,9 +7,19 @@ const ROUNDING = 1e-3;
 /** Percent end here: what is above is a count. */
 const MAX_PERCENT = 100 * (1 + ROUNDING);
 
-/** The unit of a loss or a reward: signed as soon as one value is below zero. */
+/** Share of the values that may be below zero by noise. */
+const MAX_STRAYS = 0.02;
+
+/** Whether a series goes below zero, for more than a value now and then. */
+export function isSigned(values: Float64Array): boolean {
+  let below = 0;
+  for (const value of values) if (value < 0) below++;
+  return below > MAX_STRAYS * values.length;
+}
+
+/** The unit of a loss or a reward. */
 export function unitOfLoss({ values }: MetricSeries): RoleUnit {
-  return rangeOf(values).least < 0 ? 'signed' : 'nonnegative';
+  return isSigned(values) ? 'signed' : 'nonnegative';
 }
 
 /** The unit of accuracies that were recorded together: percent as soon as one of them is no share. */

@@ -76,6 +76,11 @@ const SETS: readonly NameSet[] = [
     'metrics/train_loss metrics/val_loss',
     { train: 'metrics/train_loss', val: 'metrics/val_loss' },
   ],
+  [
+    'an experiment in front',
+    'exp-7/train/loss exp-7/val/loss exp-7/val/accuracy exp-7/lr',
+    { train: 'exp-7/train/loss', val: 'exp-7/val/loss', valAcc: 'exp-7/val/accuracy' },
+  ],
   ['unmarked', 'loss val_loss', { train: 'loss', val: 'val_loss' }],
   ['unmarked and test', 'loss test_loss', { train: 'loss', val: 'test_loss' }],
   [
@@ -83,7 +88,7 @@ const SETS: readonly NameSet[] = [
     'in_sample_mse out_of_sample_mse',
     { train: 'in_sample_mse', val: 'out_of_sample_mse' },
   ],
-  ['held out', 'train/nll held_out/nll', { train: 'train/nll', val: 'held_out/nll' }],
+  ['two words', 'train/nll held_out/nll', { train: 'train/nll', val: 'held_out/nll' }],
   ['holdout', 'train_rmse holdout_rmse', { train: 'train_rmse', val: 'holdout_rmse' }],
   ['depth completion', 'RMSE_Train RMSE_Val LR', { train: 'RMSE_Train', val: 'RMSE_Val' }],
   [

@@ -1,0 +1,123 @@
+import { observe, ofMetric } from '../../signals/observe.ts';
+import { positionAt, sayPosition } from '../../signals/positions.ts';
+import { blockRows, type Profile } from '../../signals/profile.ts';
+import { defineRule } from '../../signals/rule.ts';
+import { median, robustDeviation, trendScore } from '../../signals/statistics.ts';
+import { say, sayShare, when } from '../../text/sentences.ts';
+
+/** Parts of a run whose levels are compared: the return of single episodes is mostly luck. */
+const PARTS = 10;
+/** Parts at the end that all have to be as low: a dip is none. */
+const LAST_PARTS = 2;
+/** Standard error of a median over that of a mean, of normal values. */
+const MEDIAN_ERROR = 1.2533;
+/** Mann-Kendall score below which values fall beyond doubt. */
+const CLEAR_FALL = -4;
+
+export const rewardDecline = defineRule({
+  id: 'reward_decline',
+  category: 'optimization',
+  detects:
+    'A reward, or a return, that falls: below where it began, or from its best without coming back.',
+  source:
+    'Mann and Kendall for the trend; that a policy which gets worse for a fifth of the run has lost what it learned, and the limits, are ours',
+  cause:
+    'the policy moves away from what is rewarded: too large an update, a reward or an advantage with the wrong sign, or too little exploration',
+  advice:
+    'check the sign of the advantage and of the loss, then lower the learning rate or clip the updates, and go back to the best checkpoint',
+  live: 'trend',
+  thresholds: {
+    rewardDeclineMinPoints: {
+      value: 30,
+      live: { atLeast: 200 },
+      doc: 'Fewest finite values of the reward.',
+    },
+    rewardDeclineMinLoss: {
+      value: 0.5,
+      doc: 'Least fall from the best level, as a share of all that had been gained.',
+    },
+    rewardDeclineNoise: {
+      value: 5,
+      doc: 'Least fall in standard errors of the levels of a tenth of the run.',
+    },
+  },
+  measure({ signals, thresholds: t }) {
+    const series = signals.reward;
+    const profile = series === undefined ? undefined : signals.profile(series);
+    if (series === undefined || profile === undefined) return [];
+    if (profile.values.length < t.rewardDeclineMinPoints) return [];
+    const parts = partsOf(profile);
+    const [first] = parts;
+    if (first === undefined) return [];
+    const best = parts.reduce((a, b) => (b.level > a.level ? b : a));
+    const last = parts.slice(-LAST_PARTS);
+    // The part that came off best of the last: what is said holds for all of them.
+    const highest = last.reduce((a, b) => (b.level > a.level ? b : a));
+    const fall = best.level - highest.level;
+    const gained = best.level - first.level;
+    const error = Math.hypot(best.error, highest.error);
+    if (last.includes(best) || !(fall > t.rewardDeclineNoise * error)) return [];
+    const isBelowStart = first.level - highest.level > t.rewardDeclineNoise * error;
+    if (!isBelowStart && !(fall >= t.rewardDeclineMinLoss * gained)) return [];
+    if (trendScore(profile.levels.subarray(best.from)) > CLEAR_FALL) return [];
+    const rows = blockRows(profile, best.from, profile.levels.length - 1);
+    const bestAt = positionAt(series, rows[0]);
+    return [
+      {
+        series,
+        rows,
+        bestAt,
+        best: best.level,
+        last: highest.level,
+        fall,
+        gained,
+        isBelowStart,
+        error,
+      },
+    ];
+  },
+  finding: {
+    levels: { error: ({ isBelowStart }) => isBelowStart, warning: () => true },
+    title: ({ series }) => `${series.key} falls`,
+    fact: ({ best, bestAt, gained, fall, isBelowStart, last, series }) => {
+      const share = when(
+        !isBelowStart && gained > 0,
+        `, ${sayShare(fall / gained)} of what it had gained`,
+      );
+      const below = when(isBelowStart, ', below where it began');
+      return `${series.key} fell from about ${say(best)} at ${sayPosition(bestAt)} to about ${say(last)} at the end${share}${below}.`;
+    },
+    confidence: ({ error, fall }, t) => (fall > 2 * t.rewardDeclineNoise * error ? 0.9 : 0.75),
+    evidence: ({ error, fall, rows, series }, t) => [
+      observe(
+        ofMetric(series),
+        rows,
+        `Fell by ${say(fall)}, ${say(fall / (error || 1))} standard errors.`,
+        {
+          observed: fall / (error || 1),
+          threshold: t.rewardDeclineNoise,
+        },
+      ),
+    ],
+  },
+});
+
+type Part = {
+  /** First block. */
+  readonly from: number;
+  readonly level: number;
+  /** Standard error of the level. */
+  readonly error: number;
+};
+
+/** The levels of equal parts of a run. */
+function partsOf({ levelNoise, levels }: Profile): readonly Part[] {
+  const size = levels.length / PARTS;
+  return Array.from({ length: PARTS }, (_, i) => {
+    const from = Math.floor(i * size);
+    const own = levels.subarray(from, Math.max(from + 1, Math.floor((i + 1) * size)));
+    const noise = Math.max(levelNoise, robustDeviation(own));
+    const error = (MEDIAN_ERROR * noise) / Math.sqrt(own.length);
+    return { from, level: median(own), error };
+  });
+}
