@@ -83,11 +83,11 @@ export class PhaseAnalyzer {
     const all = await reader.metricKeys();
     const { keys, roles } = this.#settings;
     checkRoleKeys('config.roles', roles, all);
-    const asked = [...Object.values(rolesOfRun(reader.run.environment)), ...Object.values(roles)];
-    const wanted = new Set([
-      ...roleCandidates(all, keys),
-      ...all.filter((key) => asked.includes(key)),
+    const asked = new Set([
+      ...Object.values(rolesOfRun(reader.run.environment)),
+      ...Object.values(roles),
     ]);
+    const wanted = new Set([...roleCandidates(all, keys), ...all.filter((key) => asked.has(key))]);
     return loadRunColumns(this.#source, {
       metrics: [...wanted],
       layers: false,

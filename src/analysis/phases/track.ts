@@ -2,7 +2,7 @@
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
 import { finitePart, type FinitePart } from '../signals/finite-part.ts';
-import { isSigned } from '../signals/roles/units.ts';
+import { goesBelowZero } from '../signals/roles/units.ts';
 import { usualRange } from '../signals/profile.ts';
 import { robustCurve, type RobustCurve } from '../signals/robust-curve.ts';
 
@@ -68,7 +68,7 @@ function trackOf(
 ): Track | null {
   const part = finitePart(series);
   if (part.values.length === 0) return null;
-  const hasSign = sign < 0 || (!isRate && isSigned(part.values));
+  const hasSign = sign < 0 || (!isRate && goesBelowZero(part.values));
   const curve = robustCurve(part, kernel, {
     isOfBatches: sampled === 'training',
     isSigned: hasSign,

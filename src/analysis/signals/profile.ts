@@ -5,7 +5,7 @@
  */
 import { NORMAL_MAD_SCALE } from '../../kernel/series/order/order.ts';
 import type { MetricSeries } from '../columns/run-columns.ts';
-import { isSigned } from './roles/units.ts';
+import { goesBelowZero } from './roles/units.ts';
 import { medianInPlace } from './quickselect.ts';
 
 /** Most blocks of a {@link Profile}. */
@@ -47,7 +47,7 @@ export function profileOf(series: MetricSeries): Profile {
     levels,
     levelNoise: noiseOf(levels),
     pointNoise: noiseOf(values),
-    isSigned: isSigned(values),
+    isSigned: goesBelowZero(values),
   };
 }
 

@@ -11,7 +11,7 @@ const MAX_PERCENT = 100 * (1 + ROUNDING);
 const MAX_STRAYS = 0.02;
 
 /** Whether a series goes below zero, for more than a value now and then. */
-export function isSigned(values: Float64Array): boolean {
+export function goesBelowZero(values: Float64Array): boolean {
   let below = 0;
   for (const value of values) if (value < 0) below++;
   return below > MAX_STRAYS * values.length;
@@ -19,7 +19,7 @@ export function isSigned(values: Float64Array): boolean {
 
 /** The unit of a loss or a reward. */
 export function unitOfLoss({ values }: MetricSeries): RoleUnit {
-  return isSigned(values) ? 'signed' : 'nonnegative';
+  return goesBelowZero(values) ? 'signed' : 'nonnegative';
 }
 
 /** The unit of accuracies that were recorded together: percent as soon as one of them is no share. */
