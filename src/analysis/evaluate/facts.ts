@@ -11,12 +11,14 @@ import { findPhasesWith } from '../phases/find-phases.ts';
 import { checkPhaseThresholds, type PhaseSettings } from '../phases/thresholds.ts';
 import { lossDivergence } from '../rules/optimization/loss-divergence.ts';
 import { lossNotDecreasing } from '../rules/optimization/loss-not-decreasing.ts';
+import { rewardDecline } from '../rules/optimization/reward-decline.ts';
 import { nonFinite } from '../rules/optimization/non-finite.ts';
 import { plateau } from '../rules/optimization/plateau.ts';
 import { overfittingOnset } from '../rules/generalization/overfitting-onset.ts';
 import { runEnd } from '../rules/runtime/run-end.ts';
 import type { RunPosition } from '../signals/positions.ts';
 import type { Finding, Rule } from '../signals/rule-types.ts';
+import { seriesOfRoles } from '../signals/roles/loss-roles.ts';
 import { Signals } from '../signals/signals.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
 import { coverageOf, type Coverage } from './coverage.ts';
@@ -55,14 +57,14 @@ export function judgeFacts(
   const signals = new Signals(columns, settings);
   const problems: RuleProblem[] = [];
   const found = findAll(columns, settings, nowMs, (one) => problems.push(one), signals);
-  const seen = findPhasesWith(seriesOf(signals), phases, kernel);
+  const seen = findPhasesWith(seriesOfRoles(signals.roles), phases, kernel);
   const coverage = coverageOf(columns, signals, settings, problems);
   // What abiotic-quark says of a run are its rules alone.
   if (settings.compatibility === 'abiotic-quark')
     return { found, phases: seen, coverage, problems, unhealthy: new Set() };
   const told = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
   const agreed = found.filter((one) => isAgreed(one, told));
-  const remarks = remarksOn(told, agreed).filter(({ rule }) =>
+  const remarks = remarksOn(told, agreed, signals).filter(({ rule }) =>
     SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)),
   );
   return {
@@ -71,15 +73,6 @@ export function judgeFacts(
     coverage,
     problems,
     unhealthy: unhealthyOf(told, agreed),
-  };
-}
-
-function seriesOf({ roles }: Signals) {
-  return {
-    trainLoss: roles.trainLoss?.series ?? null,
-    valLoss: roles.valLoss?.series ?? null,
-    trainAccuracy: roles.trainAccuracy?.series ?? null,
-    valAccuracy: roles.valAccuracy?.series ?? null,
   };
 }
 
@@ -158,20 +151,31 @@ function positionOn(axis: 'step' | 'epoch', position: RunPosition | undefined): 
 const SAID_BY: Readonly<
   Record<'divergence' | 'overfitting_onset' | 'stagnation', readonly string[]>
 > = {
-  divergence: [lossDivergence.id, nonFinite.id],
+  divergence: [lossDivergence.id, rewardDecline.id, nonFinite.id],
   overfitting_onset: [overfittingOnset.id],
-  stagnation: [plateau.id, lossNotDecreasing.id, overfittingOnset.id, lossDivergence.id],
+  stagnation: [
+    plateau.id,
+    lossNotDecreasing.id,
+    overfittingOnset.id,
+    lossDivergence.id,
+    rewardDecline.id,
+  ],
 };
 
 /** The rules that have to be on before a remark is made under the name of one. */
 const SAID_BY_RULE: Readonly<Record<string, readonly string[]>> = {
   [lossDivergence.id]: [lossDivergence.id],
+  [rewardDecline.id]: [rewardDecline.id],
   [overfittingOnset.id]: [overfittingOnset.id],
   [plateau.id]: [plateau.id, lossNotDecreasing.id],
 };
 
 /** What the last phase says and no rule does, as a remark. */
-function remarksOn(phases: readonly FoundPhase[], found: readonly Found[]): readonly Found[] {
+function remarksOn(
+  phases: readonly FoundPhase[],
+  found: readonly Found[],
+  { reward }: Signals,
+): readonly Found[] {
   const last = phases.at(-1);
   if (last === undefined) return [];
   const isSaid = (ids: readonly string[]): boolean =>
@@ -180,7 +184,9 @@ function remarksOn(phases: readonly FoundPhase[], found: readonly Found[]): read
     case 'divergence':
       return isSaid(SAID_BY.divergence)
         ? []
-        : [remark(lossDivergence, last, 'The run ended above its best')];
+        : reward === undefined
+          ? [remark(lossDivergence, last, 'The run ended above its best')]
+          : [remark(rewardDecline, last, 'The run ended below its best')];
     case 'overfitting_onset':
       return isSaid(SAID_BY.overfitting_onset)
         ? []

@@ -17,6 +17,7 @@ const CLEAR_FALL = -4;
 export const rewardDecline = defineRule({
   id: 'reward_decline',
   category: 'optimization',
+  needs: { anyOf: ['reward'], points: 'rewardDeclineMinPoints' },
   detects:
     'A reward, or a return, that falls: below where it began, or from its best without coming back.',
   source:
