@@ -1,7 +1,7 @@
 // How well faults in trainings are found: small networks of TensorFlow.js, healthy and with faults injected, judged by the analyzer
 // and by the published rules of others on the same traces.
 //
-//   npm run bench -- detection [--seeds=20] [--programs=a,b] [--jobs=2] [--judge-only]
+//   npm run bench -- detection [--seeds=20] [--programs=a,b] [--set=classic|tutorials] [--jobs=2] [--judge-only]
 //
 // Traces are kept under build/detection/, a store a program, and judged again with --judge-only. The figures that count are those of
 // the programs that are held out: nobody looked at their traces while thresholds were chosen.
@@ -18,6 +18,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { judge } from './detection/judge.mjs';
 import { PROGRAMS } from './detection/programs.mjs';
+import { TUTORIALS } from './detection/tutorials/programs.mjs';
 import { printScores } from './detection/print.mjs';
 import { save } from './harness.mjs';
 
@@ -26,7 +27,13 @@ const option = (name) =>
 const seeds = Number(option('seeds') ?? 20);
 const jobs = Number(option('jobs') ?? availableParallelism());
 const wanted = option('programs')?.split(',');
-const programs = PROGRAMS.filter(({ name }) => wanted === undefined || wanted.includes(name));
+const sets = { classic: PROGRAMS, tutorials: TUTORIALS };
+const set = option('set');
+if (set !== undefined && !Object.hasOwn(sets, set))
+  throw new Error(`--set is one of ${Object.keys(sets).join(', ')}`);
+const programs = (set === undefined ? Object.values(sets).flat() : sets[set]).filter(
+  ({ name }) => wanted === undefined || wanted.includes(name),
+);
 const root = fileURLToPath(new URL('../build/detection/', import.meta.url));
 
 if (!process.argv.includes('--judge-only')) await record();

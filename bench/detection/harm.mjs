@@ -10,9 +10,10 @@ const LEVEL = 0.05;
 /**
  * @param healthy outcomes of the unchanged program, one a seed
  * @param changed outcomes of the variant
- * @param harm 'metric', 'time' or 'memory'
+ * @param harm 'metric', 'time', 'memory', or 'declared' for what makes figures look better than they are
  */
 export function hurts(healthy, changed, harm) {
+  if (harm === 'declared') return true;
   if (harm === 'memory')
     return (
       median(changed.map(({ leaked }) => leaked)) - median(healthy.map(({ leaked }) => leaked)) >=

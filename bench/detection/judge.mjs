@@ -5,6 +5,7 @@ import { BASELINES } from './baselines.mjs';
 import { FAULTS } from './faults.mjs';
 import { hurts } from './harm.mjs';
 import { PROGRAMS } from './programs.mjs';
+import { TUTORIALS } from './tutorials/programs.mjs';
 import { groupBy, lead, score, scoreByRule } from './score.mjs';
 
 /** How much of a trace is shown, for the ablation; all of it at every step is what the analyzer itself is judged by. */
@@ -34,11 +35,15 @@ export async function judge(outcomes, root) {
     }
     await store.close();
   }
-  const heldOut = judged.filter((run) => run.heldOut);
+  const of = (isTutorial, isHeldOut) =>
+    judged.filter((run) => run.isTutorial === isTutorial && run.heldOut === isHeldOut);
+  const heldOut = of(false, true);
   const sets = Object.fromEntries(
     [
       ['Programs held out', heldOut],
-      ['Programs that thresholds were tried on', judged.filter((run) => !run.heldOut)],
+      ['Programs that thresholds were tried on', of(false, false)],
+      ['Tutorial programs, the ten unseen', of(true, true)],
+      ['Tutorial programs that thresholds were tried on', of(true, false)],
     ].filter(([, runs]) => runs.length > 0),
   );
   const scoresOf = (runs, judges) =>
@@ -53,9 +58,12 @@ export async function judge(outcomes, root) {
         scoresOf(runs, ['Quark', 'Quark, reference rules', ...Object.keys(BASELINES)]),
       ]),
     ),
-    leads: Object.fromEntries(
-      Object.keys(BASELINES).map((name) => [name, lead(heldOut, 'Quark', name)]),
-    ),
+    leads:
+      heldOut.length === 0
+        ? {}
+        : Object.fromEntries(
+            Object.keys(BASELINES).map((name) => [name, lead(heldOut, 'Quark', name)]),
+          ),
     rules: Object.fromEntries(
       Object.entries(sets).map(([name, runs]) => [
         name,
@@ -68,10 +76,13 @@ export async function judge(outcomes, root) {
         scoresOf(runs, ['Quark']).Quark,
       ]),
     ),
-    ablation: {
-      'all, every step': scoresOf(heldOut, ['Quark']).Quark,
-      ...scoresOf(heldOut, Object.keys(VIEWS)),
-    },
+    ablation:
+      heldOut.length === 0
+        ? {}
+        : {
+            'all, every step': scoresOf(heldOut, ['Quark']).Quark,
+            ...scoresOf(heldOut, Object.keys(VIEWS)),
+          },
     missed: listMissed(judged.filter((run) => !run.heldOut)),
   };
 }
@@ -84,11 +95,10 @@ function sift(outcomes) {
     const { program, variant, kind } = runs[0];
     if (variant === 'healthy') return runs;
     const healthy = groups.get(`${program}/healthy`).map(({ outcome }) => outcome);
-    const fault = FAULTS.find(({ id }) => id === variant);
     const doesHurt = hurts(
       healthy,
       runs.map(({ outcome }) => outcome),
-      fault?.harm ?? 'metric',
+      variantOf(program, variant).harm ?? 'metric',
     );
     if (kind === 'fault' && !doesHurt) left.harmless.push(name);
     if (kind === 'healthy' && doesHurt) left.unhealthy.push(name);
@@ -105,11 +115,30 @@ async function runIds(store) {
   return ids;
 }
 
-function judgeRun({ program: programName, variant, seed }, columns) {
+/** What is known of a variant: `{ heldOut, isTutorial, isFault, accepted, causes, layers, from, harm }`. */
+function variantOf(programName, id) {
+  const tutorial = TUTORIALS.find(({ name }) => name === programName);
+  if (tutorial) {
+    const found = tutorial.variants.find((variant) => variant.id === id);
+    const { accepted, causes, harm, kind, layer } = found;
+    const known = { accepted, causes, harm, layers: layer ? [layer] : [], from: 0 };
+    return { ...known, heldOut: tutorial.heldOut, isTutorial: true, isFault: kind === 'fault' };
+  }
   const program = PROGRAMS.find(({ name }) => name === programName);
-  const fault = FAULTS.find(({ id }) => id === variant);
-  const changed = fault?.change(program) ?? program;
-  const { steps } = columns.metrics.get('train/loss');
+  const fault = FAULTS.find((one) => one.id === id);
+  return {
+    heldOut: program.heldOut,
+    isTutorial: false,
+    isFault: fault !== undefined,
+    accepted: fault?.accepted ?? [],
+    causes: fault?.causes ?? [],
+    layers: [fault?.layer(fault.change(program)) ?? []].flat(),
+    from: fault?.from ?? 0,
+    harm: fault?.harm,
+  };
+}
+
+function judgeRun({ program, variant, seed, outcome }, columns) {
   const saidBy = {
     Quark: alertsOf(analyzeColumns(columns)),
     'Quark, reference rules': alertsOf(
@@ -119,19 +148,8 @@ function judgeRun({ program: programName, variant, seed }, columns) {
   for (const [name, baseline] of Object.entries(BASELINES)) saidBy[name] = baseline(columns);
   for (const [name, view] of Object.entries(VIEWS))
     saidBy[name] = alertsOf(analyzeColumns(shown(columns, view)));
-  return {
-    program: programName,
-    variant,
-    seed,
-    saidBy,
-    heldOut: program.heldOut,
-    isFault: fault !== undefined,
-    accepted: fault?.accepted ?? [],
-    causes: fault?.causes ?? [],
-    layers: [fault?.layer(changed) ?? []].flat(),
-    from: fault?.from ?? 0,
-    steps: steps.length,
-  };
+  const steps = outcome.steps ?? columns.metrics.get('train/loss').steps.length;
+  return { program, variant, seed, saidBy, steps, ...variantOf(program, variant) };
 }
 
 const REFERENCE_RULES = new Set([

@@ -39,8 +39,8 @@ export const LOOP_FAULTS = [
         }
       },
     }),
-    causes: ['loss_not_decreasing', 'plateau', 'overfitting_onset'],
-    accepted: ['overfitting_onset', 'suspicious_validation', ...NOT_LEARNING],
+    causes: ['loss_not_decreasing', 'plateau', 'overfitting_onset', 'unrelated_labels'],
+    accepted: ['overfitting_onset', 'suspicious_validation', 'unrelated_labels', ...NOT_LEARNING],
   },
   {
     id: 'imbalance-1-50',

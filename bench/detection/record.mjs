@@ -8,6 +8,7 @@ import { FAULTS } from './faults.mjs';
 import { HEALTHY } from './healthy.mjs';
 import { PROGRAMS } from './programs.mjs';
 import { train } from './training.mjs';
+import { TUTORIALS, trainTutorial } from './tutorials/programs.mjs';
 
 /** Fewest seeds of the unchanged program: with six, the harm of two runs with a fault can be significant. */
 const MIN_REFERENCE = 6;
@@ -18,23 +19,50 @@ const option = (name) =>
 const only = option('only')?.split(',');
 const first = Number(option('from') ?? 0);
 const last = Math.max(first, Number(seeds));
-const program = PROGRAMS.find(({ name }) => name === programName);
-const variants = [
-  ...HEALTHY.map((variant) => ({ ...variant, kind: 'healthy' })),
-  ...FAULTS.map((variant) => ({ ...variant, kind: 'fault' })),
-].filter(({ id, appliesTo }) => appliesTo(program) && (only === undefined || only.includes(id)));
 
 useOwnClock();
 tf.enableProdMode();
 await tf.setBackend('cpu');
 useFastConvolutions(tf);
-for (let seed = first; seed < Math.max(last, MIN_REFERENCE); seed += 1)
-  for (const { id, kind, change } of variants) {
-    const isReference = id === 'healthy' && seed < MIN_REFERENCE;
-    if (isReference ? first > 0 : seed >= last) continue;
-    const labels = { program: program.name, variant: id, kind };
-    const began = performance.now();
-    const outcome = await train(tf, change(program), { seed, storageDir: folder, labels });
-    const seconds = (performance.now() - began) / 1000;
-    process.stdout.write(`${JSON.stringify({ ...labels, seed, seconds, outcome })}\n`);
-  }
+const tutorial = TUTORIALS.find(({ name }) => name === programName);
+if (tutorial) await recordTutorial();
+else await recordClassic(PROGRAMS.find(({ name }) => name === programName));
+
+async function recordClassic(program) {
+  const variants = [
+    ...HEALTHY.map((variant) => ({ ...variant, kind: 'healthy' })),
+    ...FAULTS.map((variant) => ({ ...variant, kind: 'fault' })),
+  ].filter(({ id, appliesTo }) => appliesTo(program) && isWanted(id));
+  await eachRun(variants, ({ id, kind, change }, seed) =>
+    train(tf, change(program), {
+      seed,
+      storageDir: folder,
+      labels: { program: program.name, variant: id, kind },
+    }),
+  );
+}
+
+async function recordTutorial() {
+  const variants = tutorial.variants.filter(({ id }) => isWanted(id));
+  await eachRun(variants, (variant, seed) =>
+    trainTutorial(tf, tutorial, variant, { seed, storageDir: folder }),
+  );
+}
+
+function isWanted(id) {
+  return only === undefined || only.includes(id);
+}
+
+async function eachRun(variants, run) {
+  for (let seed = first; seed < Math.max(last, MIN_REFERENCE); seed += 1)
+    for (const variant of variants) {
+      const { id, kind } = variant;
+      const isReference = id === 'healthy' && seed < MIN_REFERENCE;
+      if (isReference ? first > 0 : seed >= last) continue;
+      const began = performance.now();
+      const outcome = await run(variant, seed);
+      const seconds = (performance.now() - began) / 1000;
+      const line = { program: programName, variant: id, kind, seed, seconds, outcome };
+      process.stdout.write(`${JSON.stringify(line)}\n`);
+    }
+}

@@ -42,10 +42,10 @@ export const TUTORIAL_NAMES = [
   'xor-tanh',
 ];
 
-export const HELD_OUT_SEED = 20261123;
+export const UNSEEN_SEED = 20261123;
 
-/** The ten: the first of the list in an order that {@link HELD_OUT_SEED} draws. */
-export const HELD_OUT_TUTORIALS = [...permutation(TUTORIAL_NAMES.length, uniform(HELD_OUT_SEED))]
+/** The ten: the first of the list in an order that {@link UNSEEN_SEED} draws. */
+export const UNSEEN_TUTORIALS = [...permutation(TUTORIAL_NAMES.length, uniform(UNSEEN_SEED))]
   .slice(0, 10)
   .map((at) => TUTORIAL_NAMES[at])
   .toSorted();
