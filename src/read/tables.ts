@@ -263,6 +263,7 @@ export const PARAMETER_NUMBERS = [
   'gradientNonFiniteCount',
   'updateNonFiniteCount',
   'gradientCosine',
+  'valueNormBefore',
 ] as const;
 
 const PARAMETER_COLUMNS = [...POSITION, ...PARAMETER_NUMBERS] as const;

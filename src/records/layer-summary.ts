@@ -47,6 +47,26 @@ const columns = {
   persistentDeadUnitCount: nullable(
     count('Units that were dead in each of the last probes, as many as the configuration says.'),
   ),
+  zeroOutputRatio: nullable(
+    f64(
+      'Share of the elements that are zero, whatever unit they belong to: `deadUnitRatio` by its plain name.',
+      {
+        unit: 'ratio',
+        min: 0,
+        max: 1,
+      },
+    ),
+  ),
+  deadUnitShare: nullable(
+    f64(
+      'Share of the units that are zero for every sample of the batch: `deadUnitCount` over all units.',
+      {
+        unit: 'ratio',
+        min: 0,
+        max: 1,
+      },
+    ),
+  ),
   metadata: nullable(jsonObject('Context of the summary.')),
 };
 

@@ -56,6 +56,11 @@ const columns = {
       max: 1,
     }),
   ),
+  valueNormBefore: nullable(
+    f64(
+      'L2 norm of the values before the last optimizer update: those that the gradient belongs to.',
+    ),
+  ),
   optimizerGroup: nullable(key('Parameter group of the optimizer.')),
   metadata: nullable(jsonObject('Context of the summary.')),
 };

@@ -123,6 +123,10 @@ describe('quarkCallback', () => {
     );
     const keys = await reader.metricKeys();
     expect(keys.filter((key) => !key.startsWith('system/'))).toStrictEqual([
+      'data/input_target_correlation',
+      'data/most_correlated_input',
+      'data/repeated_samples',
+      'data/validation_overlap',
       'optimizer/lr',
       'perf/step_time_ms',
       'train/accuracy',

@@ -31,6 +31,8 @@ export function layerRow(given: Partial<LayerRow> & { readonly moduleName: strin
     nonFiniteCount: 0,
     deadUnitCount: null,
     persistentDeadUnitCount: null,
+    zeroOutputRatio: null,
+    deadUnitShare: null,
     metadata: null,
     ...given,
   };
@@ -69,6 +71,7 @@ export function parameterRow(
     gradientNonFiniteCount: 0,
     updateNonFiniteCount: 0,
     gradientCosine: null,
+    valueNormBefore: null,
     optimizerGroup: null,
     metadata: null,
     ...given,

@@ -209,13 +209,13 @@ function isAmong(tensor: TfTensor, inputs: unknown): boolean {
 }
 
 /** Whether gradients are being computed: true in training, false in validation and prediction. */
-function isTapeOn(tf: TfjsRuntime): boolean {
+export function isTapeOn(tf: TfjsRuntime): boolean {
   const engine = tf.engine();
   // Not documented, and there since version 1; without it every pass counts as training.
   if (!('isTapeOn' in engine) || typeof engine.isTapeOn !== 'function') return true;
   return engine.isTapeOn() === true;
 }
 
-function isTensor(value: unknown): value is TfTensor {
+export function isTensor(value: unknown): value is TfTensor {
   return typeof value === 'object' && value !== null && 'dataId' in value && 'dtype' in value;
 }

@@ -78,6 +78,17 @@ function findInputs(model: object, names: Set<string>): FoundLayer[] {
   });
 }
 
+/** The layers that get what the model is given, each once. */
+export function inputReceivers(model: object): readonly TfLayer[] {
+  const own = new Set(layersOf(model));
+  const receivers = listOf(model, 'inputLayers')
+    .flatMap((input) => listOf(input, 'outboundNodes'))
+    .map((node) => fieldOf(node, 'outboundLayer'))
+    .filter((layer) => isLayer(layer))
+    .filter((layer) => own.has(layer));
+  return [...new Set(receivers)];
+}
+
 function listOf(item: unknown, name: string): readonly unknown[] {
   const list = fieldOf(item, name);
   return Array.isArray(list) ? list : [];

@@ -3,11 +3,23 @@
  * anyway: no tensor is made, none is read twice. TensorFlow.js is handed in by the caller and described structurally.
  */
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
-import { asGiven, count, optional, orDefault, positive, readOptions } from '../../base/options.ts';
+import {
+  asGiven,
+  count,
+  flag,
+  optional,
+  orDefault,
+  positive,
+  readOptions,
+} from '../../base/options.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
+import {
+  DataDiagnostics,
+  type LogBatchOptions,
+} from '../../instruments/diagnostics/data-diagnostics.ts';
 import { SystemTelemetry } from '../../instruments/telemetry/system-telemetry.ts';
 import {
   CALLBACK_TELEMETRY,
@@ -15,6 +27,7 @@ import {
   type TfjsModel,
   type TfjsNamespace,
 } from './callback-options.ts';
+import { BatchWatch } from './batch-watch.ts';
 import { refuseEndlessList } from './callback-order.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
@@ -111,10 +124,15 @@ const OPTION_RULES = {
   metrics: asGiven,
   now: asGiven,
   telemetry: asGiven,
+  batches: flag(true),
   hooks: asGiven,
   parameters: asGiven,
   source: asGiven,
 };
+
+/** Epochs of which every batch is recorded, and which of the later ones are. */
+const ALL_BATCHES = 2;
+const SOME_BATCHES = 10;
 
 const trainingsIn = trainingsOf<TrainingCallback>();
 
@@ -129,6 +147,9 @@ class TrainingCallback implements QuarkCallback {
   readonly #everySteps: number;
   readonly #trainings: SessionTraining<TrainingCallback>;
   readonly #probes: TrainingProbes;
+  readonly #batches: DataDiagnostics | undefined;
+  readonly #batchWatch: BatchWatch | undefined;
+  #epochsSeen = 0;
   readonly #clock: StepClock;
   /** The given start. */
   #begun: { readonly initialStep: number | undefined; readonly initialEpoch: number | undefined };
@@ -169,6 +190,9 @@ class TrainingCallback implements QuarkCallback {
         ? undefined
         : new SystemTelemetry(session, { ...CALLBACK_TELEMETRY, tf, ...telemetry });
     this.#probes = new TrainingProbes(session, tf, model, options);
+    if (options.batches === false) return;
+    this.#batches = new DataDiagnostics(session);
+    this.#batchWatch = new BatchWatch(session, { diagnostics: this.#batches, model, tf });
   }
 
   get nextStep(): number {
@@ -190,6 +214,7 @@ class TrainingCallback implements QuarkCallback {
 
   /** Closes the probes; the next fit begins with new ones. */
   rest(): void {
+    this.#batchWatch?.detach();
     void this.#try(() => this.#probes.close());
   }
 
@@ -199,6 +224,7 @@ class TrainingCallback implements QuarkCallback {
     this.#isTraining = true;
     this.#epochShift = undefined;
     this.#pendingTime = undefined;
+    this.#record(() => this.#batchWatch?.attach());
     await this.#try(() => this.#probes.begin());
     if (this.#hasStarted) return;
     this.#hasStarted = true;
@@ -229,6 +255,9 @@ class TrainingCallback implements QuarkCallback {
     this.#clock.waited(logs);
     this.#writePendingTime();
     this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
+    this.#batchWatch?.beginStep(
+      this.#epochsSeen < ALL_BATCHES || this.#nextStep % SOME_BATCHES === 0,
+    );
     this.#clock.beginBatch();
   };
 
@@ -236,6 +265,8 @@ class TrainingCallback implements QuarkCallback {
     if (this.#isInterrupted()) return;
     const step = this.#nextStep;
     this.#record(() => this.#probes.endStep(step, this.#epoch));
+    const batch = this.#batchWatch?.take();
+    if (batch !== undefined) await this.#logBatch(batch, step, logs);
     const isRecorded = step % this.#everySteps === 0;
     const values = isRecorded ? await readLogs(logs) : [];
     const times = this.#clock.batch;
@@ -264,6 +295,8 @@ class TrainingCallback implements QuarkCallback {
     this.#writePendingTime();
     const at = { step: Math.max(0, this.#nextStep - 1), epoch: this.#epoch };
     this.#nextEpoch = this.#epoch + 1;
+    this.#epochsSeen += 1;
+    this.#record(() => this.#batches?.logEpoch(at));
     this.#trainings.reached(this.#nextStep, this.#nextEpoch);
     this.#record(() => {
       for (const [name, value] of values) {
@@ -288,6 +321,7 @@ class TrainingCallback implements QuarkCallback {
 
   readonly onTrainEnd = async (): Promise<void> => {
     this.#isTraining = false;
+    this.#batchWatch?.detach();
     await this.#try(() => this.#probes.end());
     if (this.#isInterrupted()) return;
     this.#writePendingTime();
@@ -299,11 +333,13 @@ class TrainingCallback implements QuarkCallback {
 
   async close(): Promise<void> {
     this.#trainings.remove(this);
+    this.#batchWatch?.detach();
     await this.#try(() => this.#probes.close());
     if (this.#ownsMetrics) await this.#metrics.close();
     else await this.#metrics.flush();
     await this.#events.close();
     await this.#telemetry?.close();
+    await this.#batches?.close();
   }
 
   async #try(work: () => Promise<void>): Promise<void> {
@@ -320,6 +356,13 @@ class TrainingCallback implements QuarkCallback {
     this.#model.stopTraining = true;
     this.#pendingTime = undefined;
     return true;
+  }
+
+  /** Loss and make-up of the batch that was trained on. */
+  async #logBatch(batch: LogBatchOptions, step: number, logs: TfjsLogs): Promise<void> {
+    const loss = (await readLogs(logs)).find(([name]) => name === 'loss')?.[1];
+    if (loss === undefined) return;
+    this.#record(() => this.#batches?.logBatch(loss, { ...batch, step, epoch: this.#epoch }));
   }
 
   #writePendingTime(): void {
@@ -340,6 +383,7 @@ class TrainingCallback implements QuarkCallback {
       await this.#metrics.flush();
       await this.#events.flush();
       await this.#telemetry?.flush();
+      await this.#batches?.flush();
     });
   }
 

@@ -1,5 +1,10 @@
 /** What the model is trained on, batch by batch. */
-import { checkOptionalCount, checkOptionNames, checkTimestamp } from '../../base/assert.ts';
+import {
+  checkOptionalCount,
+  checkOptionNames,
+  checkTimestamp,
+  isGiven,
+} from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../../read/tables.ts';
@@ -8,6 +13,7 @@ import {
   type BatchDiagnosticRecord,
 } from '../../records/batch-diagnostic.ts';
 import type { WriterStatus } from '../../session/buffered-writer.ts';
+import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
@@ -19,13 +25,14 @@ import {
   type BatchMetadata,
   type CheckedBatch,
 } from './batch-metadata.ts';
+import { BatchSketch, sketchTensor, type BatchFacts, type SketchTensor } from './batch-sketch.ts';
 import {
   checkDiagnosticsConfig,
   type DataDiagnosticsConfig,
   type DataDiagnosticsSettings,
 } from './config.ts';
 import type { DataDiagnosticsSummary, ExposureSummary, HardBatchFinding } from './findings.ts';
-import type { Labels } from './labels.ts';
+import type { Labels, LabelTensor } from './labels.ts';
 import { readBatchesAt, readBoth, readExposure, readLosses, type ScanRange } from './scan-range.ts';
 import { findHardRows, toFinding, type LossColumns, type HardRow } from './summarize.ts';
 import { checkLimit, loadNumerics, batchSummaryOf } from './summarize-batches.ts';
@@ -38,6 +45,17 @@ export type LogBatchOptions = Omit<BatchMetadata, 'classCounts'> & {
   readonly batch?: unknown;
   /** Labels of the samples, one-hot rows, a tensor of either, or counts by class. */
   readonly labels?: Labels | null | undefined;
+  /**
+   * What the model gets: a tensor on the host, or one for each of its inputs, `[batch, ...]`. Nothing of it is stored: samples that come
+   * again are counted by a hash, and inputs are compared with the targets; see {@link DataDiagnostics.logEpoch}. Costs a few
+   * microseconds a sample.
+   */
+  readonly inputs?: LabelTensor | readonly LabelTensor[] | null | undefined;
+  /**
+   * What the model is to give: a tensor on the host, `[batch]` or `[batch, width]`. Classes are counted where no `labels` are given; of
+   * other numbers the metadata gets `target_min`, `target_max`, `target_mean` and `target_std`.
+   */
+  readonly targets?: LabelTensor | null | undefined;
   /** When the batch was trained on. Default: now. */
   readonly timestamp?: string | number | Date | undefined;
 };
@@ -51,6 +69,8 @@ const OPTION_NAMES = [
   'batch',
   'batchSize',
   'labels',
+  'inputs',
+  'targets',
   'sampleIds',
   'sequenceLengths',
   'metadata',
@@ -62,6 +82,9 @@ const OPTION_NAMES = [
  * ids, class counts and sequence lengths are.
  */
 export class DataDiagnostics implements AsyncDisposable {
+  readonly #session: TrainingSession | RunContext;
+  readonly #sketch = new BatchSketch();
+  #metrics: MetricsLogger | undefined;
   readonly #handle: RunHandle;
   readonly #settings: DataDiagnosticsSettings;
   readonly #writer: RecordWriter<typeof batchDiagnosticTable.columns>;
@@ -73,6 +96,7 @@ export class DataDiagnostics implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the option
    */
   constructor(session: TrainingSession | RunContext, config: DataDiagnosticsConfig = {}) {
+    this.#session = session;
     this.#handle = handleOf(session);
     this.#settings = checkDiagnosticsConfig(config);
     this.#writer = new RecordWriter(this.#handle, batchDiagnosticTable, this.#settings.writer);
@@ -99,7 +123,7 @@ export class DataDiagnostics implements AsyncDisposable {
   logBatch(loss: number, options: LogBatchOptions = {}): BatchDiagnosticRecord {
     if (typeof loss !== 'number') throw invalidInput('loss', loss, 'a number');
     checkOptionNames('options', options, OPTION_NAMES);
-    const { step, epoch, batch, labels, timestamp, ...given } = options;
+    const { step, epoch, batch, labels, inputs, targets, timestamp, ...given } = options;
     const { adapter } = this.#settings;
     if (batch !== undefined && adapter === null)
       throw invalidInput('batch', '[batch]', 'left out, or an adapter in the config');
@@ -107,15 +131,63 @@ export class DataDiagnostics implements AsyncDisposable {
       step: checkOptionalCount('step', step),
       epoch: checkOptionalCount('epoch', epoch),
     };
-    const found = batch === undefined ? NOTHING_FOUND : this.#ask(batch, position);
+    const asked = batch === undefined ? NOTHING_FOUND : this.#ask(batch, position);
+    const found = joined(this.#check({ ...given, classCounts: labels }, position), asked);
+    const sketched = this.#sketchOf(inputs, targets, position);
     const row = {
       timestamp: checkTimestamp(timestamp, this.#handle.clock),
       ...position,
       loss,
-      ...joined(this.#check({ ...given, classCounts: labels }, position), found),
+      ...joined(found, sketched),
+      metadata:
+        sketched.metadata === null ? found.metadata : { ...sketched.metadata, ...found.metadata },
     };
     this.#writer.add(row);
     return batchDiagnosticTable.wrap({ ...row, runId: this.#handle.runId, sequence: null });
+  }
+
+  /**
+   * Counts the samples of a batch of the validation that were trained on before, as far as {@link logBatch} was given `inputs`.
+   *
+   * @param inputs as in {@link LogBatchOptions.inputs}
+   * @throws {QuarkError} `invalid_input` naming field, value and rule; in strict mode `probe_failed` for a tensor that cannot be read
+   */
+  addValidation(inputs: LabelTensor | readonly LabelTensor[]): void {
+    try {
+      this.#sketch.validate(sketchTensors(inputs));
+    } catch (error) {
+      if (!isQuarkError(error, 'probe_failed')) throw error;
+      const message = 'A batch of the validation is not compared with those of training';
+      this.#warn('unreadable_tensor', message, error, { step: null, epoch: null });
+    }
+  }
+
+  /**
+   * Records what is known of the data so far as metrics, after an epoch and its validation; what is not known is left out. Shares and
+   * sizes from 0 to 1:
+   *
+   * - `data/validation_overlap`: share of the samples of the validation that were trained on before;
+   * - `data/repeated_samples`: share of the samples of the first epoch that had come before in it, by which the one above is judged;
+   * - `data/input_target_correlation`: size of Pearson's correlation with the target of the input that follows it most closely, over
+   *   the first 2,000 samples; `data/most_correlated_input` is its position among the numbers of a sample. Up to 512 numbers.
+   *
+   * @throws {QuarkError} `invalid_input` naming the field; `writer_closed`; `invalid_run_state`
+   */
+  logEpoch(at: { readonly step?: number; readonly epoch?: number } = {}): void {
+    const overlap = this.#sketch.takeOverlap();
+    const close = this.#sketch.correlation();
+    const values = {
+      ...(overlap === undefined
+        ? {}
+        : { validation_overlap: overlap.validation, repeated_samples: overlap.repeated }),
+      ...(close === undefined
+        ? {}
+        : { input_target_correlation: close.correlation, most_correlated_input: close.input }),
+    };
+    for (const [name, value] of Object.entries(values)) {
+      this.#metrics ??= new MetricsLogger(this.#session);
+      this.#metrics.log(`data/${name}`, value, at);
+    }
   }
 
   /**
@@ -124,7 +196,8 @@ export class DataDiagnostics implements AsyncDisposable {
    * @throws {SessionStoreError} in strict mode, when the store failed. Without it the failure is in `status`. In both modes the
    *   records stay buffered and are retried
    */
-  flush(): Promise<readonly BatchDiagnosticRecord[]> {
+  async flush(): Promise<readonly BatchDiagnosticRecord[]> {
+    await this.#metrics?.flush();
     return this.#writer.flush();
   }
 
@@ -188,6 +261,7 @@ export class DataDiagnostics implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    await this.#metrics?.close();
     await this.#writer.close();
     this.#detach();
   }
@@ -203,6 +277,25 @@ export class DataDiagnostics implements AsyncDisposable {
       const batch = batches.get(sequenceOf(found));
       return batch === undefined ? [] : [toFinding(batch, found)];
     });
+  }
+
+  /** What inputs and targets say. An error of a tensor that cannot be read is thrown in strict mode only. */
+  #sketchOf(
+    inputs: LogBatchOptions['inputs'],
+    targets: LogBatchOptions['targets'],
+    position: BatchPosition,
+  ): CheckedBatch {
+    if (!isGiven(inputs) && !isGiven(targets)) return NOTHING_FOUND;
+    try {
+      const given = isGiven(inputs) ? sketchTensors(inputs) : [];
+      const target = isGiven(targets) ? sketchTensor('targets', targets) : undefined;
+      const facts = this.#sketch.train(given, target, position.epoch);
+      return { ...NOTHING_FOUND, batchSize: facts.batchSize, ...recordedOf(facts) };
+    } catch (error) {
+      if (!isQuarkError(error, 'probe_failed')) throw error;
+      this.#warn('unreadable_tensor', 'A batch is recorded without its samples', error, position);
+      return NOTHING_FOUND;
+    }
   }
 
   /** What was given by name. The error of a tensor that cannot be read is thrown in strict mode only. */
@@ -241,6 +334,25 @@ export class DataDiagnostics implements AsyncDisposable {
       payload: { message: `${message}: ${messageOf(error)}`, reason },
     });
   }
+}
+
+function sketchTensors(inputs: LabelTensor | readonly LabelTensor[]): readonly SketchTensor[] {
+  const list: readonly unknown[] = Array.isArray(inputs) ? inputs : [inputs];
+  return list.map((tensor, i) =>
+    sketchTensor(list.length === 1 ? 'inputs' : `inputs[${i}]`, tensor),
+  );
+}
+
+function recordedOf({
+  classCounts,
+  targets,
+}: BatchFacts): Pick<CheckedBatch, 'classCounts' | 'metadata'> {
+  if (targets === null) return { classCounts, metadata: null };
+  const { max, mean, min, std } = targets;
+  return {
+    classCounts,
+    metadata: { target_min: min, target_max: max, target_mean: mean, target_std: std },
+  };
 }
 
 type BatchPosition = { readonly step: number | null; readonly epoch: number | null };

@@ -97,7 +97,7 @@ function countTensor(field: string, tensor: LabelTensor): ClassCounts {
  * @throws {QuarkError} `invalid_input` when they are not on the host, `probe_failed` when reading them fails, as it does
  * when the tensor has been disposed of
  */
-function elementsOf(field: string, tensor: LabelTensor): ArrayLike<unknown> {
+export function elementsOf(field: string, tensor: LabelTensor): ArrayLike<unknown> {
   let elements: unknown;
   try {
     elements = tensor.dataSync?.() ?? tensor.data;

@@ -52,8 +52,14 @@ export function layerRow(
     nonFiniteCount: summary.nonFiniteCount,
     deadUnitCount: dead?.now ?? null,
     persistentDeadUnitCount: dead?.persistent ?? null,
+    zeroOutputRatio: isForward ? summary.nearZeroRatio : null,
+    deadUnitShare: shareOf(dead?.now, summary.deadUnits),
     metadata: metadataOf(position.metadata, point, unitsBeside(shape, summary.deadUnits)),
   };
+}
+
+function shareOf(dead: number | undefined, units: Uint8Array | null): number | null {
+  return dead === undefined || units === null || units.length === 0 ? null : dead / units.length;
 }
 
 function countOf(flags: Uint8Array): number {

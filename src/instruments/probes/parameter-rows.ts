@@ -59,6 +59,7 @@ export function summaryRow(
     gradientNonFiniteCount: gradient?.nonFiniteCount ?? null,
     updateNonFiniteCount: update?.nonFiniteCount ?? null,
     gradientCosine: found.cosine,
+    valueNormBefore: beforeNorm,
     optimizerGroup: info.optimizerGroup,
     metadata: position.metadata,
   };

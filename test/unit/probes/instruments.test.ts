@@ -70,6 +70,8 @@ describe('HookEngine', () => {
       non_finite_count: 1,
       dead_unit_count: 0,
       persistent_dead_unit_count: 0,
+      zero_output_ratio: 0.4,
+      dead_unit_share: 0,
       metadata: { split: 'train' },
     });
     expect(records[1]).toMatchObject({
@@ -445,6 +447,7 @@ describe('ParameterDiagnostics', () => {
       element_count: 2,
       value_mean: 3.25,
       value_std: 0.25,
+      value_norm_before: 5,
       value_norm: expect.closeTo(Math.hypot(3, 3.5), 6),
       value_min: 3,
       value_max: 3.5,

@@ -171,6 +171,8 @@ test('layers are grouped, in the order of the forward pass', async () => {
       nonFiniteCount: 0,
       deadUnitCount: null,
       persistentDeadUnitCount: null,
+      zeroOutputRatio: null,
+      deadUnitShare: null,
       metadata: step === 9 ? { pass: 'evaluation' } : null,
     });
   for (const step of [1, 0, 9]) {

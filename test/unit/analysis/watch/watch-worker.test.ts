@@ -65,6 +65,8 @@ async function troubled(options: WatchOptions, config = {}) {
         nonFiniteCount: 0,
         deadUnitCount: 16,
         persistentDeadUnitCount: 16,
+        zeroOutputRatio: null,
+        deadUnitShare: null,
         metadata: null,
       });
     if (step % 20 !== 19) continue;
