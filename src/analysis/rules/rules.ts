@@ -18,6 +18,9 @@ import type { AlertCategory } from '../../records/literals.ts';
 import { activationCollapse } from './representation/activation-collapse.ts';
 import { explodingGradients } from './optimization/exploding-gradients.ts';
 import { overfittingOnset } from './generalization/overfitting-onset.ts';
+import { sortedSamples } from './generalization/sorted-samples.ts';
+import { dataLeakage } from './generalization/data-leakage.ts';
+import { unrelatedLabelsRule } from './generalization/unrelated-labels.ts';
 import { classImbalance } from './generalization/class-imbalance.ts';
 import { inputNotNormalised } from './representation/input-not-normalised.ts';
 import { suspiciousValidation } from './generalization/suspicious-validation.ts';
@@ -38,6 +41,9 @@ const rules = [
   staticModelLint,
   nonFinite,
   inputNotNormalised,
+  dataLeakage,
+  sortedSamples,
+  unrelatedLabelsRule,
   trainEvalMismatch,
   poorInitialization,
   regularisationOverwhelms,

@@ -30,5 +30,29 @@ export function passesOn({ moduleType }: Pick<LayerSeries, 'moduleType'>): boole
   return PASSING.test(moduleType);
 }
 
+/** Whether a layer carries a state from one time step to the next. Its zeros are those of gates that are shut, unless it has a ReLU. */
+export function isRecurrent({ moduleType }: Pick<LayerSeries, 'moduleType'>): boolean {
+  return /^(?:bidirectional|\w*(?:rnn|lstm|gru)(?:2d|cell)?)$/i.test(moduleType);
+}
+
+/**
+ * How sure a softmax is, a row a probe: the mean over the samples of the sum of its squared outputs, which is 1 where one of them is 1 and
+ * the others are 0, and one over the number of classes where all are equal.
+ */
+export function softmaxCertainty(layer: LayerSeries): Float64Array {
+  return layer.norm.map((norm, row) => {
+    const samples = (layer.elementCount[row] ?? Number.NaN) / (layer.unitCount[row] ?? Number.NaN);
+    return (norm * norm) / samples;
+  });
+}
+
+/** Whether the outputs of a layer are probabilities that add up to 1 for each sample, as far as its statistics tell. */
+export function isSoftmax(layer: LayerSeries): boolean {
+  return layer.mean.every((mean, row) => {
+    const units = layer.unitCount[row] ?? Number.NaN;
+    return units >= 2 && Math.abs(mean * units - 1) < 1e-3;
+  });
+}
+
 const PASSING =
   /^(?:\w*dropout\w*|gaussiannoise|flatten|reshape|permute|transpose|squeeze|unsqueeze|identity|repeatvector|masking|\w*pool(?:ing)?(?:[123]d)?|(?:zero)?pad(?:ding)?(?:[123]d)?|cropping[123]d|slice|upsampling[123]d|concat(?:enate)?)$/i;

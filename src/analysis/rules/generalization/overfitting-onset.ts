@@ -14,6 +14,7 @@ import {
 } from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
+import { unrelatedLabels } from '../../signals/unrelated-labels.ts';
 import { compare, type Compared } from '../../signals/train-beside-validation.ts';
 import { say, sayShare, when } from '../../text/sentences.ts';
 
@@ -46,6 +47,8 @@ export const overfittingOnset = defineRule({
   thresholds: THRESHOLDS,
   measure(context) {
     const { columns, isAbsolute, model, signals } = context;
+    // Labels that do not belong to their samples are another story, which is told once.
+    if (!isAbsolute && unrelatedLabels(columns, model, signals) !== undefined) return [];
     const chance = isAbsolute ? Number.NaN : chanceLoss(columns, model);
     const found = signals.lossPairs
       .flatMap((pair) => overfittingOf(pair, chance, context) ?? [])

@@ -8,6 +8,9 @@ import { say, when } from '../../text/sentences.ts';
 /** Weights with a side this short, or with fewer elements, say too little by their spread. */
 const MIN_SIDE = 4;
 const MIN_ELEMENTS = 64;
+/** Elements from which weights that are off by this factor more are told from weights that are large by chance. */
+const FEW_ELEMENTS = 16;
+const FEW_FACTOR = 3;
 /** Elements from which it is no accident that all are the same number. */
 const MIN_ALIKE = 8;
 /** Size of weights over that of the first update, from which their mean is not what the update made of it. */
@@ -37,6 +40,10 @@ export const poorInitialization = defineRule({
       value: 0.05,
       doc: 'Deviation of the weights over the smaller of the two, below.',
     },
+    poorInitializationRecurrentGain: {
+      value: 1.8,
+      doc: 'Deviation of recurrent weights times the root of their inputs, above: by how much they multiply the state in a time step. 1 for orthogonal ones.',
+    },
     poorInitializationSignalFactor: {
       value: 4,
       doc: 'Factor by which the output of each layer is larger, or smaller, than that of the one before, at least three times in a row.',
@@ -44,6 +51,7 @@ export const poorInitialization = defineRule({
   },
   measure({ columns, signals, thresholds: t }) {
     if (columns.run.isContinued) return [];
+    const isThrown = wereThrown(columns.parameters, signals);
     const initial = columns.parameters.filter(
       ({ steps, valueNonFiniteCount }) =>
         (steps[0] ?? Number.POSITIVE_INFINITY) <= t.poorInitializationMaxStep &&
@@ -53,8 +61,12 @@ export const poorInitialization = defineRule({
     const found = [
       ...initial
         .filter(({ isFrozen, parameterRole }) => parameterRole === 'weight' && !isFrozen)
-        .flatMap((weight) => weightFault(weight, initial, t) ?? []),
-      ...signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor),
+        .flatMap((weight) => weightFault(weight, initial, t) ?? [])
+        // What the first updates have made large says nothing of where it began.
+        .filter(({ kind }) => !isThrown || kind === 'constant'),
+      ...(isThrown
+        ? []
+        : signalFaults(signals, t.poorInitializationMaxStep, t.poorInitializationSignalFactor)),
     ];
     // A last layer that begins with zeros, and no other, learns: what it is given differs from unit to unit.
     const last = signals.weights.at(-1)?.parameterName;
@@ -62,10 +74,13 @@ export const poorInitialization = defineRule({
     const isAlike = alike.some(({ subject }) => subject.source !== last);
     const faults = isAlike ? found : found.filter(({ kind }) => kind !== 'constant');
     const isLarge = faults.some(({ kind }) => kind === 'large');
+    const isRecurrent = faults[0]?.kind === 'recurrent';
     const { isHarmed, isSolved, learnedShare } = signals;
     // A network that learns all the same was not harmed. How much it learned cannot be told where large weights made the start.
     if (!isAlike && !isLarge && (isSolved || learnedShare > 0.8) && !isHarmed) return [];
-    return faults.slice(0, 1).map((first) => ({ first, faults, isAlike, isHarmed, learnedShare }));
+    return faults
+      .slice(0, 1)
+      .map((first) => ({ first, faults, isAlike, isHarmed, isRecurrent, learnedShare }));
   },
   finding: {
     levels: { error: ({ isAlike }) => isAlike, warning: () => true },
@@ -79,11 +94,19 @@ export const poorInitialization = defineRule({
       if (isAlike) return 0.97;
       return isHarmed || learnedShare < 0.3 ? 0.85 : 0.7;
     },
-    cause: ({ isAlike }) =>
-      isAlike
-        ? 'the weights were set to a constant, so that all units of the layer compute and learn the same'
-        : undefined,
-    advice: ({ isAlike }) => (isAlike ? 'draw the initial weights at random' : undefined),
+    cause: ({ isAlike, isRecurrent }) => {
+      if (isAlike)
+        return 'the weights were set to a constant, so that all units of the layer compute and learn the same';
+      return isRecurrent
+        ? 'the state of the recurrent layer grows from time step to time step, and so does its gradient on its way back'
+        : undefined;
+    },
+    advice: ({ isAlike, isRecurrent }) => {
+      if (isAlike) return 'draw the initial weights at random';
+      return isRecurrent
+        ? 'use an orthogonal or Glorot initialisation for the recurrent weights, and clip the gradient norm'
+        : undefined;
+    },
     evidence: ({ faults }) =>
       faults
         .slice(0, 6)
@@ -94,7 +117,7 @@ export const poorInitialization = defineRule({
 });
 
 type Fault = {
-  readonly kind: 'constant' | 'large' | 'small' | 'signal';
+  readonly kind: 'constant' | 'large' | 'small' | 'signal' | 'recurrent';
   readonly subject: Subject;
   /** A sentence without its full stop. */
   readonly fact: string;
@@ -109,6 +132,7 @@ function weightFault(
   t: {
     readonly poorInitializationHighRatio: number;
     readonly poorInitializationLowRatio: number;
+    readonly poorInitializationRecurrentGain: number;
   },
 ): readonly Fault[] | undefined {
   const subject = ofParameter(weight);
@@ -128,18 +152,34 @@ function weightFault(
     return [{ kind: 'constant', subject, fact, observed: std, threshold: 0 }];
   }
   const fanIn = count / fanOut;
-  if (!(fanIn >= MIN_SIDE) || !(fanOut >= MIN_SIDE) || count < MIN_ELEMENTS) return undefined;
+  if (!(fanIn >= MIN_SIDE) || count < FEW_ELEMENTS) return undefined;
+  const isFew = !(fanOut >= MIN_SIDE) || count < MIN_ELEMENTS;
   // The norm sees a mean that is not zero, too.
-  const size = (weight.valueNorm[0] ?? Number.NaN) / Math.sqrt(count);
+  const size = initialNorm(weight) / Math.sqrt(count);
   const he = Math.sqrt(2 / fanIn);
   const glorot = Math.sqrt(2 / (fanIn + fanOut));
   const [high, low] = [size / Math.max(he, glorot), size / Math.min(he, glorot)];
+  const gain = size * Math.sqrt(fanIn);
+  if (RECURRENT.test(name) && gain > t.poorInitializationRecurrentGain) {
+    const fact = `The recurrent weights ${name} multiply the state by about ${say(gain)} at every time step`;
+    return [
+      {
+        kind: 'recurrent',
+        subject,
+        fact,
+        observed: gain,
+        threshold: t.poorInitializationRecurrentGain,
+      },
+    ];
+  }
   const sized = (kind: Fault['kind'], observed: number, threshold: number): readonly Fault[] => {
     const fact = `The elements of ${name} are of size ${say(size)}, ${say(observed)} times what suits its width`;
     return [{ kind, subject, fact, observed, threshold }];
   };
-  if (size > t.poorInitializationHighRatio * Math.max(he, glorot))
-    return sized('large', high, t.poorInitializationHighRatio);
+  // Few numbers tell their size roughly: it takes more to say that they are too large.
+  const highRatio = (isFew ? FEW_FACTOR : 1) * t.poorInitializationHighRatio;
+  if (high > highRatio) return sized('large', high, highRatio);
+  if (isFew) return undefined;
   if (size < t.poorInitializationLowRatio * Math.min(he, glorot))
     return sized('small', low, t.poorInitializationLowRatio);
   return undefined;
@@ -156,6 +196,37 @@ function beganAlike({ elementCount, updateNorm, valueNorm, valueStd }: Parameter
   return (
     std === 0 ||
     (spread <= update * (1 + ROUNDING) && (valueNorm[0] ?? 0) >= FAR_ABOVE_UPDATE * update)
+  );
+}
+
+/** Recurrent weights by their name in Keras and TensorFlow.js, and in PyTorch. */
+const RECURRENT = /recurrent_kernel|weight_hh/i;
+
+/**
+ * Norm of a weight before the first update that was seen: as it was recorded, or by the size of the update and its ratio, or, where neither
+ * is known, after it.
+ */
+function initialNorm({
+  updateNorm,
+  updateRatio,
+  valueNorm,
+  valueNormBefore,
+}: ParameterSeries): number {
+  const recorded = valueNormBefore[0] ?? Number.NaN;
+  if (!Number.isNaN(recorded)) return recorded;
+  const derived = (updateNorm[0] ?? Number.NaN) / (updateRatio[0] ?? Number.NaN);
+  return Number.isFinite(derived) ? derived : (valueNorm[0] ?? Number.NaN);
+}
+
+/** Updates this large beside the values have left little of them. */
+const THROWN_RATIO = 0.5;
+
+/** Whether weights were first seen after updates, and the first update that was seen is as large as they are: a blow-up came before. */
+function wereThrown(parameters: readonly ParameterSeries[], signals: Signals): boolean {
+  const began = Math.min(...signals.trainLosses.map(({ steps }) => steps[0] ?? Number.NaN));
+  return parameters.some(
+    ({ parameterRole, steps, updateRatio }) =>
+      parameterRole === 'weight' && (steps[0] ?? 0) > began && (updateRatio[0] ?? 0) > THROWN_RATIO,
   );
 }
 

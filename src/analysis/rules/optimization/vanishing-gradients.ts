@@ -3,6 +3,7 @@ import {
   wholeGradient,
   type GradientSource,
 } from '../../signals/gradient-sources.ts';
+import { isSoftmax, softmaxCertainty } from '../../signals/layer-facts.ts';
 import { ladder } from '../../signals/ladder.ts';
 import { observe } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
@@ -62,6 +63,7 @@ export const vanishingGradients = defineRule({
     const affected = sources.filter((source) => median(source.norms) < limit);
     const [first] = affected.length > 0 ? affected : sources;
     if (first === undefined) return [];
+    if (!isAbsolute && isCutOffBySoftmax(signals)) return [];
     if (!isAbsolute && (signals.isSolved || !hasReason(sources, affected, signals.learnedShare)))
       return [];
     return [{ first, affected, count, vanished, share, isAbsolute }];
@@ -89,6 +91,15 @@ export const vanishingGradients = defineRule({
     },
   },
 });
+
+/** Mean sum of the squared outputs of a softmax from which it passes hardly a gradient. */
+const SURE = 0.97;
+
+/** Whether the output is a softmax that is saturated: then gradients are small from the loss on, and not from layer to layer. */
+function isCutOffBySoftmax(signals: Signals): boolean {
+  const output = signals.layers('activation').at(-1);
+  return output !== undefined && isSoftmax(output) && median(softmaxCertainty(output)) >= SURE;
+}
 
 /** Either the loss did not fall, or the affected layers get far less per element than others. */
 function hasReason(

@@ -1,11 +1,18 @@
 import type { AlertSeverity } from '../../../records/literals.ts';
 import type { LayerSeries } from '../../columns/run-columns.ts';
 import { ladder } from '../../signals/ladder.ts';
-import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
+import {
+  deadUnitShare,
+  isLastLayer,
+  isSoftmax,
+  passesOn,
+  softmaxCertainty,
+} from '../../signals/layer-facts.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
 import { saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule, mostSevereFirst } from '../../signals/rule.ts';
 import { type RuleContext } from '../../signals/rule-types.ts';
+import type { Signals } from '../../signals/signals.ts';
 import { median } from '../../signals/statistics.ts';
 import { say, sayOthers, sayShare, when } from '../../text/sentences.ts';
 
@@ -33,6 +40,11 @@ const STD = ladder('Standard deviation of the outputs of a layer', {
   activationCollapseCriticalStd: 0.001,
 });
 
+const CERTAIN = ladder('Certainty of a softmax that is wrong: mean sum of its squared outputs', {
+  activationCollapseWarningCertainty: 0.97,
+  activationCollapseErrorCertainty: 0.99,
+});
+
 /** How the outputs of a layer may say nothing any more. */
 const SIGNS = {
   dead: {
@@ -47,6 +59,11 @@ const SIGNS = {
     ladder: STD,
     say: (std: number) => `The standard deviation of the outputs is ${say(std)}`,
   },
+  certain: {
+    ladder: CERTAIN,
+    say: (certainty: number) =>
+      `The softmax is saturated (the sum of its squared outputs is ${say(certainty)}), and sure of answers that are wrong`,
+  },
 } as const;
 
 export const activationCollapse = defineRule({
@@ -59,7 +76,12 @@ export const activationCollapse = defineRule({
   advice:
     'lower the learning rate and check the initialisation and the normalisation before this layer',
   live: 'trend',
-  thresholds: { ...DEAD.thresholds, ...SATURATED.thresholds, ...STD.thresholds },
+  thresholds: {
+    ...DEAD.thresholds,
+    ...SATURATED.thresholds,
+    ...STD.thresholds,
+    ...CERTAIN.thresholds,
+  },
   measure(context) {
     const { isAbsolute, signals, thresholds: t } = context;
     const layers = signals.layers('activation');
@@ -69,6 +91,7 @@ export const activationCollapse = defineRule({
         collapseOf('dead', layer, values.dead, DEAD.severityOf(values.dead, t)),
         collapseOf('saturated', layer, values.saturated, SATURATED.severityOf(values.saturated, t)),
         collapseOf('constant', layer, values.constant, STD.severityOf(values.constant, t)),
+        collapseOf('certain', layer, values.certain, CERTAIN.severityOf(values.certain, t)),
       ].flat();
     });
     const sorted = mostSevereFirst(found);
@@ -81,12 +104,23 @@ export const activationCollapse = defineRule({
       error: ({ worst }) => worst.severity === 'error',
       warning: () => true,
     },
-    title: ({ worst }) => `The outputs of ${worst.layer.moduleName} have collapsed`,
+    title: ({ worst }) =>
+      worst.sign === 'certain'
+        ? `The softmax of ${worst.layer.moduleName} is saturated`
+        : `The outputs of ${worst.layer.moduleName} have collapsed`,
     fact: ({ count, worst }) => {
       const others = when(count > 1, `; ${sayOthers(count - 1)} as well`);
       return `In ${worst.layer.moduleName}: ${sayCollapse(worst)}${others}.`;
     },
     confidence: ({ isAbsolute }) => (isAbsolute ? 0.6 : 0.85),
+    cause: ({ worst }) =>
+      worst.sign === 'certain'
+        ? 'its inputs are far too large, by the initial weights, the inputs of the model or the learning rate, so that hardly a gradient passes'
+        : undefined,
+    advice: ({ worst }) =>
+      worst.sign === 'certain'
+        ? 'give the last layer smaller initial weights, normalise the inputs and lower the learning rate'
+        : undefined,
     evidence: ({ sorted }, t) =>
       sorted.slice(0, 5).map((one) =>
         observe(ofLayer(one.layer), lastRows(one.layer), `${sayCollapse(one)}.`, {
@@ -122,14 +156,16 @@ function figuresOf(
   const dead = lastOf(layer.deadUnitRatio);
   const saturated = lastOf(layer.saturationRatio);
   const constant = lastOf(layer.std);
-  if (isAbsolute) return { dead, saturated, constant };
+  if (isAbsolute) return { dead, saturated, constant, certain: Number.NaN };
   const isJudged = layer.std.length >= 2 && !passesOn(layer);
+  const spread = spreadOf(layer);
   const where = (isSo: boolean, value: number): number => (isJudged && isSo ? value : Number.NaN);
   // An output may well be saturated, and mostly zero; one that is the same for all samples says nothing.
   return {
     dead: where(!isLast && isDeadForGood(layer), dead),
     saturated: where(!isLast && !signals.isSolved, saturated),
-    constant: where(isConstant(layer, constant) && !(isLast && signals.isSolved), constant),
+    constant: where(isConstant(layer, spread) && !(isLast && signals.isSolved), spread),
+    certain: where(isLast && isWrong(signals) && isSoftmax(layer), lastOf(softmaxCertainty(layer))),
   };
 }
 
@@ -151,6 +187,31 @@ function isDeadForGood(layer: LayerSeries): boolean {
   const persistent = median(share.subarray(-LAST_PROBES));
   if (!Number.isNaN(persistent)) return persistent > PERSISTENT_SHARE;
   return median(layer.deadUnitRatio.subarray(-LAST_PROBES)) >= 0.995;
+}
+
+/** Elements of a probe below which their deviation says little: one unit of one sample has none. */
+const FEW_ELEMENTS = 8;
+const MANY_PROBES = 12;
+
+/** Deviation of the outputs in the last probes; where a probe has few of them, that of all of these probes together. NaN where they are too few. */
+function spreadOf({ elementCount, mean, std }: LayerSeries): number {
+  if (lastOf(elementCount) >= FEW_ELEMENTS) return lastOf(std);
+  if (mean.length < MANY_PROBES) return Number.NaN;
+  const means = mean.subarray(-MANY_PROBES);
+  const middle = means.reduce((a, b) => a + b, 0) / means.length;
+  const between = means.reduce((sum, value) => sum + (value - middle) ** 2, 0) / means.length;
+  return Math.hypot(lastOf(std), Math.sqrt(between));
+}
+
+/** Loss of classes, in nats, that is far from that of right answers. */
+const WRONG_LOSS = 0.7;
+
+/** Whether the training ends with a loss that answers which are sure cannot have unless many of them are wrong. */
+function isWrong(signals: Signals): boolean {
+  return (
+    !(signals.finalAccuracy >= 0.9) &&
+    signals.trainLosses.some((series) => (signals.course(series)?.end ?? 0) > WRONG_LOSS)
+  );
 }
 
 function isConstant(layer: LayerSeries, std: number): boolean {

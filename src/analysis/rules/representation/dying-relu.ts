@@ -1,8 +1,8 @@
 import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { ladder } from '../../signals/ladder.ts';
-import { deadUnitShare, isLastLayer, passesOn } from '../../signals/layer-facts.ts';
+import { deadUnitShare, isLastLayer, isRecurrent, passesOn } from '../../signals/layer-facts.ts';
 import { activationOf } from '../../signals/model/lint.ts';
-import { modelOutline } from '../../signals/model/model-outline.ts';
+import { modelOutline, type ModelOutline } from '../../signals/model/model-outline.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
 import { positionAt, sayPosition, saySpan, spanOfRows } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
@@ -34,8 +34,9 @@ export const dyingRelu = defineRule({
   },
   measure({ columns, model, signals, thresholds: t }) {
     const layers = signals.layers('activation');
+    const outline = modelOutline(columns, model);
     const found = layers
-      .filter((layer) => !passesOn(layer))
+      .filter((layer) => !passesOn(layer) && mayHaveRelu(layer, outline))
       .map((layer): DeadUnits => {
         const share = deadUnitShare(layer);
         const isOutput = isLastLayer(layer, layers);
@@ -97,6 +98,21 @@ export const dyingRelu = defineRule({
       }),
   },
 });
+
+/**
+ * Whether a layer may end in a ReLU: by the model where it is known. Zeros of a tanh or a sigmoid are something else, and so are those of
+ * the gates of a recurrent layer.
+ */
+function mayHaveRelu(layer: LayerSeries, outline: ModelOutline | undefined): boolean {
+  const name = layer.moduleName.split('/').at(-1);
+  const known = outline?.layers.find((one) => one.name === name);
+  const activation = known === undefined ? '' : activationOf(known);
+  if (/relu/.test(activation)) return true;
+  return (
+    !isRecurrent(layer) &&
+    !/^(?:tanh|hardsigmoid|sigmoid|softmax|softplus|softsign|elu|selu)$/.test(activation)
+  );
+}
 
 /** A layer with dead units. */
 type DeadUnits = {

@@ -90,8 +90,9 @@ function layerOf(
   position: number,
   isGraph: boolean,
 ): ModelLayer {
-  const config = field(layer, 'config') ?? layer;
-  const type = field(layer, 'class_name', 'className', 'type');
+  const inner = innermost(layer, 0);
+  const config = field(inner, 'config') ?? inner;
+  const type = field(inner, 'class_name', 'className', 'type');
   const initializer = field(
     config,
     'kernel_initializer',
@@ -112,9 +113,31 @@ function layerOf(
     kernelInitializer: word(field(initializer, 'class_name', 'className') ?? initializer),
     initialValue: numeric(field(field(initializer, 'config'), 'value')),
     usesBias: field(config, 'use_bias', 'useBias') !== false,
-    isTrained: field(config, 'trainable') !== false,
+    isTrained:
+      field(config, 'trainable') !== false && field(field(layer, 'config'), 'trainable') !== false,
     inputs: isGraph ? inboundOf(layer, names) : position > 0 ? [position - 1] : [],
   };
+}
+
+/** Containers in containers that are opened, at most. */
+const MAX_DEPTH = 4;
+
+/**
+ * What a layer computes last: of one that applies another at every time step that one, of a model inside the model its last layer. Where a
+ * nested model has several outputs, this is one of them.
+ */
+function innermost(layer: unknown, depth: number): unknown {
+  const type = field(layer, 'class_name', 'className', 'type');
+  const config = field(layer, 'config') ?? layer;
+  if (typeof type !== 'string' || depth >= MAX_DEPTH) return layer;
+  if (/^time_?distributed$/i.test(type)) {
+    const wrapped = field(config, 'layer');
+    return wrapped === undefined ? layer : innermost(wrapped, depth + 1);
+  }
+  if (!/^(?:sequential|model|functional)$/i.test(type)) return layer;
+  const layers = Array.isArray(config) ? config : field(config, 'layers');
+  const last: unknown = Array.isArray(layers) ? layers.at(-1) : undefined;
+  return last === undefined ? layer : innermost(last, depth + 1);
 }
 
 function nameOf(layer: unknown, position: number): string {

@@ -1,0 +1,104 @@
+/** Whether what is learned of the training samples holds for no other sample at all: then labels do not belong to their samples. */
+import type { BatchColumns, MetricSeries, RunColumns } from '../columns/run-columns.ts';
+import { chanceLoss } from './chance-level.ts';
+import { classTotals } from './class-totals.ts';
+import { numberOf } from './model/fields.ts';
+import { modelOutline } from './model/model-outline.ts';
+import { levelOf, noiseOf } from './profile.ts';
+import type { Signals } from './signals.ts';
+import { compare } from './train-beside-validation.ts';
+
+/** Share of the loss of chance from which a validation is no better. */
+const AT_CHANCE = 0.95;
+/** Share of the loss of chance, or of the start, that training has lost when it has learned its samples. */
+const LEARNED = 0.15;
+/** Fewest validations. */
+const MIN_POINTS = 4;
+/** Samples of an epoch below which a network may well learn nothing that holds for others, with the right labels. */
+const MIN_SAMPLES = 50;
+/** Accuracy above that of the most frequent class which is luck of a small validation. */
+const LUCK = 0.12;
+/** Batches that the spread of the targets is taken from, at most. */
+const TARGET_BATCHES = 200;
+/** Mean absolute deviation of normal targets, in standard deviations. */
+const MEAN_DEVIATION = 0.8;
+
+const SQUARED = /^(?:meansquarederror|mse)$/;
+const ABSOLUTE = /^(?:meanabsoluteerror|mae|absolutedifference)$/;
+
+/** A validation that never got better than chance, beside a training that did. */
+export type UnrelatedLabels = {
+  readonly train: MetricSeries;
+  readonly validation: MetricSeries;
+  /** Loss of a model that has learned nothing. */
+  readonly chance: number;
+  /** Lowest validation loss, and the training loss at the end. */
+  readonly lowest: number;
+  readonly lastTrain: number;
+};
+
+export function unrelatedLabels(
+  columns: RunColumns,
+  model: unknown,
+  signals: Signals,
+): UnrelatedLabels | undefined {
+  const classes = chanceLoss(columns, model);
+  const chance = classes > 0 ? classes : chanceOfNumbers(columns, model);
+  if (!(chance > 0) || samplesOfEpoch(columns.batches) < MIN_SAMPLES) return undefined;
+  if (guessesRight(columns.batches, signals, classes)) return undefined;
+  for (const pair of signals.lossPairs) {
+    const { train, validation } = compare(pair, signals);
+    const lowest = validation.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    const lastTrain = train.at(-1) ?? Number.NaN;
+    const isClear = chance - lastTrain > Math.max(LEARNED * chance, 2 * noiseOf(train));
+    if (validation.length >= MIN_POINTS && lowest >= AT_CHANCE * chance && isClear)
+      return { ...pair, chance, lowest, lastTrain };
+  }
+  return undefined;
+}
+
+/** Whether validation answers more than luck explains, beside that of the most frequent class. */
+function guessesRight(batches: BatchColumns, signals: Signals, classes: number): boolean {
+  const { valAccuracy } = signals;
+  if (valAccuracy === undefined || !(classes > 0)) return false;
+  const profile = signals.profile(valAccuracy);
+  if (profile.levels.length === 0) return false;
+  const { counts, total } = classTotals(batches);
+  const most = total > 0 ? Math.max(...counts) / total : Math.exp(-classes);
+  return levelOf(profile, 0.5, 1) > most + LUCK;
+}
+
+/** Samples of the first epoch; 0 where batches do not tell them. */
+function samplesOfEpoch({ batchSizes, epochs, rowCount }: BatchColumns): number {
+  let sum = 0;
+  for (let row = 0; row < rowCount && epochs[row] === epochs[0]; row++) sum += batchSizes[row] ?? 0;
+  return sum;
+}
+
+/** Loss of the mean answer, by the spread of the targets that batches tell; NaN for other losses. */
+function chanceOfNumbers(columns: RunColumns, model: unknown): number {
+  const loss = modelOutline(columns, model)?.loss ?? '';
+  if (!SQUARED.test(loss) && !ABSOLUTE.test(loss)) return Number.NaN;
+  const variance = targetVariance(columns.batches);
+  return SQUARED.test(loss) ? variance : MEAN_DEVIATION * Math.sqrt(variance);
+}
+
+/** Variance of the targets: within batches and between them. NaN where batches do not tell it. */
+function targetVariance({ metadata, rowCount }: BatchColumns): number {
+  const means: number[] = [];
+  let within = 0;
+  for (let row = 0; row < Math.min(rowCount, TARGET_BATCHES); row++) {
+    const text = metadata[row];
+    if (text === null || text === undefined || !text.includes('target')) continue;
+    const value: unknown = JSON.parse(text);
+    const mean = numberOf(value, 'target_mean', 'targetMean');
+    const std = numberOf(value, 'target_std', 'targetStd');
+    if (mean === undefined || std === undefined) continue;
+    means.push(mean);
+    within += std ** 2;
+  }
+  if (means.length === 0) return Number.NaN;
+  const middle = means.reduce((a, b) => a + b, 0) / means.length;
+  const between = means.reduce((sum, mean) => sum + (mean - middle) ** 2, 0) / means.length;
+  return within / means.length + between;
+}
