@@ -73,7 +73,7 @@ async function adversaries(kit, data, { isCritic }) {
   const judge = (x, isReal) => {
     const seen = discriminator.apply(x, { training: true });
     if (isCritic) return isReal ? seen.mean().neg() : seen.mean();
-    const truth = tf.fill([x.shape[0], 1], isReal ? 0.9 : 0);
+    const truth = tf.ones([x.shape[0], 1]).mul(isReal ? 0.9 : 0);
     return tf.metrics.binaryCrossentropy(truth, seen).mean();
   };
   await kit.loop({
@@ -305,7 +305,7 @@ export const GENERATIVE = [
       };
       const variables = Object.fromEntries([
         weight([144, 24], 'hidden/kernel'),
-        ['hidden/bias', tf.variable(tf.fill([24], o.hiddenBias ?? 0))],
+        ['hidden/bias', tf.variable(tf.ones([24]).mul(o.hiddenBias ?? 0))],
         weight([24, 10], 'output/kernel'),
         ['output/bias', tf.variable(tf.zeros([10]))],
       ]);

@@ -208,8 +208,3 @@ export class Kit {
     return value;
   }
 }
-
-/** The inputs of a part as tensors on the host. */
-function plain({ xs, count }, shapes) {
-  return xs.map((data, i) => ({ shape: [count, ...shapes[i]], data }));
-}

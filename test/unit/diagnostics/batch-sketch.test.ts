@@ -4,9 +4,9 @@ import { DataDiagnostics } from 'quark-sdk/probes';
 import { BatchSketch, sketchTensor } from '../../../src/instruments/diagnostics/batch-sketch.ts';
 import { normal, random } from '../../support/analysis-runs.ts';
 
-const tensor = (rows: readonly (readonly number[])[]) => ({
-  shape: [rows.length, rows[0]?.length ?? 0],
-  data: Float32Array.from(rows.flat()),
+const tensor = (samples: readonly (readonly number[])[]) => ({
+  shape: [samples.length, samples[0]?.length ?? 0],
+  data: Float32Array.from(samples.flat()),
 });
 
 /** Rows of `width` normal numbers. */
