@@ -14,7 +14,7 @@ import {
 } from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
-import { unrelatedLabels } from '../../signals/unrelated-labels.ts';
+import { unrelatedLabels } from './labels-at-chance.ts';
 import { compare, type Compared } from '../../signals/train-beside-validation.ts';
 import { say, sayShare, when } from '../../text/sentences.ts';
 

@@ -1,6 +1,6 @@
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { defineRule } from '../../signals/rule.ts';
-import { unrelatedLabels } from '../../signals/unrelated-labels.ts';
+import { unrelatedLabels } from './labels-at-chance.ts';
 import { say } from '../../text/sentences.ts';
 
 export const unrelatedLabelsRule = defineRule({

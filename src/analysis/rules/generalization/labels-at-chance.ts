@@ -1,12 +1,12 @@
 /** Whether what is learned of the training samples holds for no other sample at all: then labels do not belong to their samples. */
-import type { BatchColumns, MetricSeries, RunColumns } from '../columns/run-columns.ts';
-import { chanceLoss } from './chance-level.ts';
-import { classTotals } from './class-totals.ts';
-import { numberOf } from './model/fields.ts';
-import { modelOutline } from './model/model-outline.ts';
-import { levelOf, noiseOf } from './profile.ts';
-import type { Signals } from './signals.ts';
-import { compare } from './train-beside-validation.ts';
+import type { BatchColumns, MetricSeries, RunColumns } from '../../columns/run-columns.ts';
+import { chanceLoss } from '../../signals/chance-level.ts';
+import { classTotals } from '../../signals/class-totals.ts';
+import { numberOf } from '../../signals/model/fields.ts';
+import { modelOutline } from '../../signals/model/model-outline.ts';
+import { levelOf, noiseOf } from '../../signals/profile.ts';
+import type { Signals } from '../../signals/signals.ts';
+import { compare } from '../../signals/train-beside-validation.ts';
 
 /** Share of the loss of chance from which a validation is no better. */
 const AT_CHANCE = 0.95;
