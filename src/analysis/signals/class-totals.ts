@@ -12,3 +12,10 @@ export function classTotals({ classCounts, classIndex, classNames }: BatchColumn
   });
   return { counts, total: classCounts.reduce((a, b) => a + b, 0) };
 }
+
+/** Samples of the first epoch; 0 where batches do not tell them. */
+export function samplesOfEpoch({ batchSizes, epochs, rowCount }: BatchColumns): number {
+  let sum = 0;
+  for (let row = 0; row < rowCount && epochs[row] === epochs[0]; row++) sum += batchSizes[row] ?? 0;
+  return sum;
+}

@@ -163,7 +163,7 @@ export class BatchSketch {
     // Of a series what comes next is close to what came last, and an autoencoder is to give what it gets: neither is a leak.
     const isSeries = inputs.some(({ shape }) => shape.length > 2);
     const width = target.data.length / Math.max(1, rows);
-    if (isSeries || (labels === undefined && width > 1)) return;
+    if (isSeries || (labels === undefined && width > 1 && width >= inputCount)) return;
     this.#sums ??= new CorrelationSums(inputCount);
     if (this.#sums.inputCount !== inputCount || this.#sums.sampleCount >= MAX_CORRELATED) return;
     for (let row = 0; row < rows; row++) {
@@ -172,7 +172,7 @@ export class BatchSketch {
         inputs,
         row,
         label === undefined
-          ? (column) => (column === 0 ? (target.data[row] ?? 0) : 0)
+          ? (column) => (column === 0 ? (target.data[row * width] ?? 0) : 0)
           : (column) => (column === 0 ? label : label === column - 1 ? 1 : 0),
       );
     }

@@ -1,4 +1,5 @@
 import type { MetricSeries } from '../../columns/run-columns.ts';
+import { samplesOfEpoch } from '../../signals/class-totals.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
 import { say, sayShare } from '../../text/sentences.ts';
@@ -18,6 +19,10 @@ export const dataLeakage = defineRuleOfKinds({
       value: 0.98,
       doc: 'Size of the correlation of a single input with the target (`data/input_target_correlation`), from.',
     },
+    dataLeakageMinSamples: {
+      value: 50,
+      doc: 'Fewest samples of an epoch: with fewer, one of many inputs follows the target by chance.',
+    },
     dataLeakageOverlap: {
       value: 0.1,
       doc: 'Share of the samples of the validation that were trained on (`data/validation_overlap`), from.',
@@ -27,7 +32,8 @@ export const dataLeakage = defineRuleOfKinds({
       doc: 'Times the share of samples that come again within an epoch by themselves (`data/repeated_samples`), which is added to the limit.',
     },
   },
-  measure({ columns: { metrics }, thresholds: t }): readonly (Target | Overlap)[] {
+  measure({ columns: { batches, metrics }, thresholds: t }): readonly (Target | Overlap)[] {
+    const hasMany = samplesOfEpoch(batches) >= t.dataLeakageMinSamples;
     const close = metrics.get('data/input_target_correlation');
     const correlation = close?.values.at(-1) ?? Number.NaN;
     const overlap = metrics.get('data/validation_overlap');
@@ -35,7 +41,7 @@ export const dataLeakage = defineRuleOfKinds({
     const repeated = metrics.get('data/repeated_samples')?.values.at(-1) ?? Number.NaN;
     const limit = t.dataLeakageOverlap + t.dataLeakageRepeats * repeated;
     return [
-      ...(close !== undefined && correlation >= t.dataLeakageCorrelation
+      ...(close !== undefined && hasMany && correlation >= t.dataLeakageCorrelation
         ? [
             {
               kind: 'target' as const,

@@ -1,7 +1,7 @@
 /** Whether what is learned of the training samples holds for no other sample at all: then labels do not belong to their samples. */
 import type { BatchColumns, MetricSeries, RunColumns } from '../../columns/run-columns.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
-import { classTotals } from '../../signals/class-totals.ts';
+import { classTotals, samplesOfEpoch } from '../../signals/class-totals.ts';
 import { numberOf } from '../../signals/model/fields.ts';
 import { modelOutline } from '../../signals/model/model-outline.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';
@@ -66,13 +66,6 @@ function guessesRight(batches: BatchColumns, signals: Signals, classes: number):
   const { counts, total } = classTotals(batches);
   const most = total > 0 ? Math.max(...counts) / total : Math.exp(-classes);
   return levelOf(profile, 0.5, 1) > most + LUCK;
-}
-
-/** Samples of the first epoch; 0 where batches do not tell them. */
-function samplesOfEpoch({ batchSizes, epochs, rowCount }: BatchColumns): number {
-  let sum = 0;
-  for (let row = 0; row < rowCount && epochs[row] === epochs[0]; row++) sum += batchSizes[row] ?? 0;
-  return sum;
 }
 
 /** Loss of the mean answer, by the spread of the targets that batches tell; NaN for other losses. */
