@@ -4,6 +4,8 @@ import type { CollectionEntry } from './entry.ts';
 import { keras } from './keras.ts';
 import { languageModels } from './language-models.ts';
 import { notebooks } from './notebooks.ts';
+import { packed } from './packed.ts';
+import { pickles } from './pickles.ts';
 import { reinforcement } from './reinforcement.ts';
 import { tables } from './tables.ts';
 import { textTables } from './text-tables.ts';
@@ -14,6 +16,8 @@ export const COLLECTION: readonly CollectionEntry[] = [
   ...keras,
   ...languageModels,
   ...notebooks,
+  ...packed,
+  ...pickles,
   ...reinforcement,
   ...tables,
   ...textTables,

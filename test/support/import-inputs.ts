@@ -18,6 +18,7 @@ import {
 } from '../../src/exchange.ts';
 import { TABLES } from '../../src/records/tables.ts';
 import type { RunReader } from '../../src/read/run-reader.ts';
+import { pickleBytes } from '../fixtures/pickles.ts';
 import type { Files } from './mutations.ts';
 import { bytesOf, recordRun, validBatch } from './recorded-run.ts';
 
@@ -158,6 +159,8 @@ function texts(): (readonly [string, Files])[] {
         'm/1.monitor.csv': '#{"t_start": 1609459200.5, "env_id": "x"}\nr,l,t\n1.5,10,0.7\n',
       },
     ],
+    ['pickle', { 'history.pkl': pickleBytes('plain 4') }],
+    ['pickle', { 'old.pkl': pickleBytes('arrays 0') }],
     [
       'ray',
       {

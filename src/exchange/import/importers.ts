@@ -8,6 +8,7 @@ import { jsonLinesImporter } from './formats/json-lines.ts';
 import { mlflow } from './formats/mlflow.ts';
 import { monitor } from './formats/monitor.ts';
 import { notebook } from './formats/notebook.ts';
+import { pickle } from './formats/pickle.ts';
 import { quarkProfiler } from './formats/quark-profiler.ts';
 import { quarkArrow } from './formats/quark-arrow.ts';
 import { parquet } from './formats/parquet.ts';
@@ -44,6 +45,7 @@ export const IMPORTERS: readonly Importer[] = [
   catBoost,
   monitor,
   ray,
+  pickle,
   jsonCurves,
 ];
 

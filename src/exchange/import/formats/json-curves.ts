@@ -4,10 +4,11 @@
  */
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
-import { readJsonItems } from '../../../codecs/json/json-items.ts';
+import { readJsonItems, type JsonPart } from '../../../codecs/json/json-items.ts';
 import { parseLenientJson } from '../../../codecs/json/lenient-json.ts';
 import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject, readRow, ROW_NAMES, type RowObject } from '../tables/object-rows.ts';
+import { reportProblem } from '../sink/problems.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
@@ -84,15 +85,34 @@ function isSet(value: unknown): value is RowObject {
 }
 
 async function readCurves(file: InputFile, context: ImportContext): Promise<void> {
+  // The file is gone over twice: what is wrong with it is told the second time.
+  let isSecond = false;
+  await importCurves(file, context, () => {
+    const tell = isSecond;
+    isSecond = true;
+    return readJsonItems(file, context.limits, (location, reason) => {
+      if (tell) reportProblem(context, file, location, reason);
+    });
+  });
+}
+
+type JsonParts = AsyncIterable<JsonPart> | Iterable<JsonPart>;
+
+/** Imports what is a document of curves, whatever it was written in. @param parts the document from its front; asked for twice */
+export async function importCurves(
+  file: InputFile,
+  context: ImportContext,
+  parts: () => JsonParts,
+): Promise<void> {
   const splitter = new RunSplitter(context, file, {
     identity: file.path,
     name: runNameOf(file.path),
   });
   const problem = (place: string, reason: string): void =>
     context.problem({ file: file.path, place, reason });
-  const counters = await readCounters(file, context);
+  const counters = await readCounters(parts());
   const sink = async (): Promise<RunSink> => splitter.sink ?? (await splitter.begin());
-  for await (const part of readJsonItems(file, context.limits, problem)) {
+  for await (const part of parts()) {
     if (part.kind === 'value') {
       const { key, value } = part;
       if (!isRowObject(value)) continue;
@@ -123,9 +143,9 @@ async function readCurves(file: InputFile, context: ImportContext): Promise<void
 type Counters = Readonly<Record<'step' | 'epoch' | 'time', readonly number[] | undefined>>;
 
 /** Lists that say where the values of the others stand; they may come after those, so the file is gone over for them first. */
-async function readCounters(file: InputFile, context: ImportContext): Promise<Counters> {
+async function readCounters(parts: JsonParts): Promise<Counters> {
   const lists = new Map<string, number[]>();
-  for await (const part of readJsonItems(file, context.limits, () => undefined)) {
+  for await (const part of parts) {
     if (part.kind === 'value' || part.key === null || !COUNTERS.has(part.key)) continue;
     const list = lists.get(part.key) ?? [];
     if (list.length + part.items.length > MAX_COUNTERS)
