@@ -27,7 +27,7 @@ export const boosting = [
       values: 200,
       last: { 'train/logloss': LAST, 'val/logloss': LAST_TEST },
       at: { 'train/logloss': 99 },
-      says: [],
+      says: ['training loss: train/logloss', 'validation loss: val/logloss'],
     },
     {
       name: 'XGBoost, early stopping: the best round is printed again',
@@ -38,7 +38,7 @@ export const boosting = [
       values: 82,
       last: { 'train/mlogloss': TRAIN[40] ?? 0 },
       at: { 'train/mlogloss': 40 },
-      says: [],
+      says: ['training loss: train/mlogloss', 'validation loss: val/mlogloss'],
     },
     {
       name: 'XGBoost of R, from round 1, the last round twice, with blanks for tabs',
@@ -49,7 +49,7 @@ export const boosting = [
       values: 100,
       last: { 'train/rmse': TRAIN[49] ?? 0, 'test/rmse': TEST[49] ?? 0 },
       at: { 'test/rmse': 50 },
-      says: [],
+      says: ['training loss: train/rmse', 'validation loss: test/rmse'],
     },
     {
       name: 'XGBoost, cross-validation with deviations',
@@ -63,7 +63,7 @@ export const boosting = [
       series: 4,
       values: 120,
       last: { 'train/rmse': TRAIN[29] ?? 0, 'test/rmse_std': 0.04567 },
-      says: [],
+      says: ['training loss: train/rmse', 'validation loss: test/rmse'],
     },
     {
       name: 'XGBoost for scikit-learn with one evaluation set and two measures',
@@ -76,7 +76,7 @@ export const boosting = [
       series: 2,
       values: 120,
       last: { 'validation_0/logloss': TRAIN[59] ?? 0 },
-      says: [],
+      says: ['training loss: none', 'validation loss: validation_0/logloss'],
     },
     {
       name: 'XGBoost from a shell, with the time of day',
@@ -86,7 +86,7 @@ export const boosting = [
       series: 2,
       values: 40,
       at: { 'train/error': 19 },
-      says: [],
+      says: ['training loss: train/error', 'validation loss: test/error'],
     },
     {
       name: 'XGBoost, ranking measures with a minus, verbose_eval=10',
@@ -96,7 +96,7 @@ export const boosting = [
       series: 2,
       values: 20,
       at: { 'val/ndcg_5-': 90 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'health overall: not_assessed'],
     },
     {
       name: 'XGBoost, five folds in one file',
@@ -110,7 +110,7 @@ export const boosting = [
       series: 10,
       values: 200,
       at: { 'train/logloss': 19 },
-      says: [],
+      says: ['training loss: train/logloss', 'validation loss: val/logloss'],
     },
     {
       name: 'XGBoost with CRLF, cut off in a line',
@@ -120,7 +120,7 @@ export const boosting = [
       series: 2,
       values: 61,
       last: { 'train/logloss': 0.4 },
-      says: [],
+      says: ['training loss: train/logloss', 'validation loss: val/logloss'],
     },
     {
       name: 'LightGBM with training and validation',
@@ -131,7 +131,7 @@ export const boosting = [
       values: 200,
       last: { 'train/binary_logloss': LAST, 'val/binary_logloss': LAST_TEST },
       at: { 'val/binary_logloss': 100 },
-      says: [],
+      says: ['training loss: train/binary_logloss', 'validation loss: val/binary_logloss'],
     },
     {
       name: 'LightGBM, early stopping, the best round again with all its sets',
@@ -141,7 +141,7 @@ export const boosting = [
       series: 2,
       values: 120,
       at: { 'train/binary_logloss': 60 },
-      says: [],
+      says: ['training loss: train/binary_logloss', 'validation loss: val/binary_logloss'],
     },
     {
       name: 'LightGBM, log_evaluation(50), did not meet early stopping',
@@ -152,7 +152,7 @@ export const boosting = [
       values: 4,
       last: { 'val/l2': 0.25, 'val/l1': 0.4 },
       at: { 'val/l2': 100 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'health overall: not_assessed'],
     },
     {
       name: 'LightGBM, two validation sets',
@@ -165,7 +165,7 @@ export const boosting = [
       series: 2,
       values: 40,
       last: { 'val/rmse': TRAIN[19] ?? 0, 'valid_1/rmse': TEST[19] ?? 0 },
-      says: [],
+      says: ['training loss: none', 'validation loss: val/rmse'],
     },
     {
       name: 'LightGBM, cross-validation before version 4',
@@ -175,7 +175,7 @@ export const boosting = [
       series: 2,
       values: 40,
       last: { 'val/auc': AUC[19] ?? 0 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'health overall: not_assessed'],
     },
     {
       name: 'LightGBM, cross-validation with both sides',
@@ -185,7 +185,7 @@ export const boosting = [
       series: 4,
       values: 80,
       last: { 'train/l2': TRAIN[19] ?? 0, 'val/l2': TEST[19] ?? 0 },
-      says: [],
+      says: ['training loss: train/l2', 'validation loss: val/l2'],
     },
     {
       name: 'LightGBM from a shell: a line for each measure',
@@ -199,7 +199,7 @@ export const boosting = [
       series: 2,
       values: 40,
       at: { 'val/auc': 20 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'health overall: not_assessed'],
     },
     {
       name: 'CatBoost with an evaluation set',
@@ -210,7 +210,7 @@ export const boosting = [
       values: 200,
       last: { 'learn/objective': LAST, 'test/objective': LAST_TEST },
       at: { 'learn/objective': 99 },
-      says: [],
+      says: ['training loss: learn/objective', 'validation loss: test/objective'],
     },
     {
       name: 'CatBoost, verbose=100',
@@ -218,20 +218,29 @@ export const boosting = [
       series: 2,
       values: 22,
       at: { 'test/objective': 1000 },
-      says: [],
+      says: ['training loss: learn/objective', 'validation loss: test/objective'],
     },
     {
-      name: 'CatBoost without an evaluation set, and a measure that is not of the training',
+      name: 'CatBoost without an evaluation set',
+      make: () => ({
+        'cat.log': lines(30, (i) => `${i}:\tlearn: ${TRAIN[i]}\ttotal: 1.2s\tremaining: 3.4s`),
+      }),
+      series: 1,
+      values: 30,
+      says: ['training loss: learn/objective', 'validation loss: none'],
+    },
+    {
+      name: 'CatBoost with a measure that it does not take of the training, such as AUC',
       make: () => ({
         'cat.log': lines(
           30,
-          (i) =>
-            `${i}:\t${i % 2 === 0 ? `learn: ${TRAIN[i]}` : `test: ${AUC[i]}\tbest: ${AUC[i]} (${i})`}\ttotal: 1.2s\tremaining: 3.4s`,
+          (i) => `${i}:\ttest: ${AUC[i]}\tbest: ${AUC[i]} (${i})\ttotal: 1.2s\tremaining: 3.4s`,
         ),
       }),
-      series: 2,
+      series: 1,
       values: 30,
-      says: [],
+      last: { 'test/eval_metric': AUC[29] ?? 0 },
+      says: ['training loss: none', 'validation loss: none', 'health overall: not_assessed'],
     },
   ]),
   ...entriesOf('json', [
@@ -247,7 +256,7 @@ export const boosting = [
       values: 400,
       last: { 'train/logloss': LAST, 'val/logloss': LAST_TEST },
       at: { 'train/logloss': 99 },
-      says: [],
+      says: ['training loss: train/logloss', 'validation loss: val/logloss'],
     },
     {
       name: 'record_evaluation of LightGBM',
@@ -261,7 +270,7 @@ export const boosting = [
       series: 2,
       values: 200,
       last: { 'train/binary_logloss': LAST, 'val/binary_logloss': LAST_TEST },
-      says: [],
+      says: ['training loss: train/binary_logloss', 'validation loss: val/binary_logloss'],
     },
     {
       name: 'evals_result of CatBoost',
@@ -274,7 +283,7 @@ export const boosting = [
       series: 3,
       values: 300,
       last: { 'learn/Logloss': LAST, 'val/Logloss': LAST_TEST },
-      says: [],
+      says: ['training loss: learn/Logloss', 'validation loss: val/Logloss'],
     },
     {
       name: 'results of cv, means beside deviations',
@@ -288,7 +297,7 @@ export const boosting = [
       }),
       series: 4,
       values: 400,
-      says: [],
+      says: ['training loss: train-rmse-mean', 'validation loss: test-rmse-mean'],
     },
   ]),
   ...entriesOf('catboost', [
@@ -299,7 +308,7 @@ export const boosting = [
       values: 300,
       last: { 'learn/Logloss': LAST, 'test/Logloss': LAST_TEST },
       at: { 'learn/Logloss': 99 },
-      says: [],
+      says: ['training loss: learn/Logloss', 'validation loss: test/Logloss'],
     },
     {
       name: 'learn_error.tsv and test_error.tsv alone',
@@ -311,7 +320,7 @@ export const boosting = [
       values: 300,
       last: { 'test/AUC': AUC.at(-1) ?? 0 },
       at: { 'test/Logloss': 99 },
-      says: [],
+      says: ['training loss: learn/Logloss', 'validation loss: test/Logloss'],
     },
     {
       name: 'catboost_training.json, of a training that overfits',
@@ -321,7 +330,7 @@ export const boosting = [
       series: 3,
       values: 300,
       last: { 'test/Logloss': WORSE.at(-1) ?? 0 },
-      says: [],
+      says: ['training loss: learn/Logloss', 'validation loss: test/Logloss'],
     },
     {
       name: 'catboost_training.json that is cut off while it is written',
@@ -331,7 +340,7 @@ export const boosting = [
       series: 3,
       values: 3 * 21,
       problems: [/ends in the middle/],
-      says: [],
+      says: ['training loss: learn/Logloss', 'validation loss: test/Logloss'],
     },
   ]),
 ];

@@ -172,7 +172,7 @@ export const notebooks = entriesOf('notebook', [
     runs: 2,
     series: 8,
     values: 8,
-    says: [],
+    says: ['training loss: train/loss', 'validation loss: val/loss'],
   },
   {
     name: 'Keras, stopped by hand, then gone on with',
@@ -265,7 +265,7 @@ export const notebooks = entriesOf('notebook', [
     series: 4,
     values: 48,
     last: { reward: 1.1 },
-    says: [],
+    says: ['training loss: train/loss', 'validation loss: none', 'reward: reward'],
   },
   {
     name: 'fastai, a table for each of two phases of fine_tune',
@@ -321,7 +321,7 @@ export const notebooks = entriesOf('notebook', [
     runs: 3,
     series: 6,
     values: 72,
-    says: [],
+    says: ['training loss: learn/objective', 'validation loss: test/objective'],
   },
   {
     name: 'a data frame of the history, shown after the training, is not read again',

@@ -36,7 +36,7 @@ export const packed: readonly CollectionEntry[] = [
     make: () => ({ 'logs.tar.gz': gzip(tar({ 'logs/xgb.log': LOG })) }),
     series: 2,
     values: 40,
-    says: [],
+    says: ['training loss: train/rmse', 'validation loss: val/rmse'],
   },
   {
     name: 'packed: three runs in a ZIP',
@@ -55,6 +55,6 @@ export const packed: readonly CollectionEntry[] = [
     series: 2,
     values: 40,
     problems: [/cut off or damaged/],
-    says: [],
+    says: ['training loss: train/rmse', 'validation loss: val/rmse'],
   },
 ];

@@ -60,7 +60,7 @@ export const reinforcement = [
       values: 40 * 5 + 39 * 9,
       last: { 'rollout/ep_rew_mean': LAST, 'train/value_loss': 12.5 },
       at: { 'rollout/ep_rew_mean': 81_920 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'PPO whose reward falls',
@@ -68,7 +68,7 @@ export const reinforcement = [
       series: 14,
       values: 551,
       last: { 'rollout/ep_rew_mean': FALLING.at(-1) ?? 0 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'PPO with CRLF, cut off within a table',
@@ -80,7 +80,7 @@ export const reinforcement = [
       series: 14,
       values: 551,
       last: { 'rollout/ep_rew_mean': LAST },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'evaluations between the tables',
@@ -95,7 +95,7 @@ export const reinforcement = [
       values: 20,
       last: { 'val/mean_reward': REWARD[9] ?? 0 },
       at: { 'val/mean_reward': 10_000 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: val/mean_reward'],
     },
     {
       name: 'two trainings in one file',
@@ -104,7 +104,7 @@ export const reinforcement = [
       series: 28,
       values: 2 * (10 * 5 + 9 * 9),
       at: { 'rollout/ep_rew_mean': 20_480 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'DQN with episodes, in the colours of a terminal',
@@ -123,7 +123,7 @@ export const reinforcement = [
       values: 280,
       last: { 'train/loss': LOSS.at(-1) ?? 0 },
       at: { 'train/loss': 16_000 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'OpenAI baselines without sections',
@@ -134,7 +134,7 @@ export const reinforcement = [
       values: 240,
       last: { eprewmean: LAST },
       at: { eprewmean: 5120 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: eprewmean'],
     },
     {
       name: 'Spinning Up',
@@ -156,7 +156,7 @@ export const reinforcement = [
       values: 160,
       last: { AverageEpRet: LAST },
       at: { AverageEpRet: 160_000 },
-      says: [],
+      says: ['training loss: LossPi', 'validation loss: none', 'reward: AverageEpRet'],
     },
   ]),
   ...entriesOf('csv', [
@@ -169,7 +169,7 @@ export const reinforcement = [
       values: 40 * 3 + 39,
       last: { 'rollout/ep_rew_mean': LAST },
       at: { 'train/loss': 81_920 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
     {
       name: 'progress.csv of OpenAI baselines',
@@ -179,7 +179,7 @@ export const reinforcement = [
       series: 2,
       values: 80,
       at: { eprewmean: 5120 },
-      says: [],
+      says: ['training loss: loss/value_loss', 'validation loss: none', 'reward: eprewmean'],
     },
     {
       name: 'progress.txt of Spinning Up',
@@ -190,7 +190,7 @@ export const reinforcement = [
       values: 80,
       last: { AverageEpRet: LAST },
       at: { AverageEpRet: 160_000 },
-      says: [],
+      says: ['training loss: LossV', 'validation loss: none', 'reward: AverageEpRet'],
     },
   ]),
   ...entriesOf('json_lines', [
@@ -208,7 +208,7 @@ export const reinforcement = [
       series: 2,
       values: 80,
       at: { 'rollout/ep_rew_mean': 81_920 },
-      says: [],
+      says: ['training loss: train/loss', 'validation loss: none', 'reward: rollout/ep_rew_mean'],
     },
   ]),
   ...entriesOf('monitor', [
@@ -221,7 +221,7 @@ export const reinforcement = [
       values: 120,
       last: { 'rollout/ep_reward': LAST },
       at: { 'rollout/ep_reward': 4000 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: rollout/ep_reward'],
     },
     {
       name: 'four environments in a folder, one after another in time',
@@ -236,7 +236,7 @@ export const reinforcement = [
       values: 120,
       last: { 'rollout/ep_reward': LAST },
       at: { 'rollout/ep_reward': 2000 },
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: rollout/ep_reward'],
     },
     {
       name: 'with fields of the environment, text among them, and the last line cut off',
@@ -246,7 +246,7 @@ export const reinforcement = [
       series: 4,
       values: 80,
       problems: [/line 23 It is no row of an episode/],
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: rollout/ep_reward'],
     },
   ]),
   ...entriesOf('ray', [
@@ -264,7 +264,11 @@ export const reinforcement = [
         'info/learner/default_policy/learner_stats/total_loss': LOSS.at(-1) ?? 0,
       },
       at: { episode_reward_mean: 160_000 },
-      says: [],
+      says: [
+        'training loss: info/learner/default_policy/learner_stats/total_loss',
+        'validation loss: none',
+        'reward: episode_reward_mean',
+      ],
     },
     {
       name: 'RLlib of the new stack',
@@ -288,7 +292,11 @@ export const reinforcement = [
       values: 240,
       last: { 'env_runners/episode_return_mean': LAST },
       at: { 'env_runners/episode_return_mean': 160_000 },
-      says: [],
+      says: [
+        'training loss: learners/default_policy/total_loss',
+        'validation loss: none',
+        'reward: env_runners/episode_return_mean',
+      ],
     },
     {
       name: 'Ray Tune around a training with a loss; it ended in an error',
@@ -323,7 +331,7 @@ export const reinforcement = [
       last: { episode_reward_mean: 21.5 },
       at: { episode_reward_mean: 8000 },
       problems: [/line 3/],
-      says: [],
+      says: ['training loss: none', 'validation loss: none', 'reward: episode_reward_mean'],
     },
   ]),
 ];

@@ -1,6 +1,6 @@
 /** What is on the stack of a pickle while it is read, and the few calls that make plain data. */
 import { decodeArray, decodeScalar, dtypeOf, type PickledDtype } from './numpy-data.ts';
-import { damaged, refused, type PickledValue } from './pickle-value.ts';
+import { damagedPickle, refusedPickle, type PickledValue } from './pickle-value.ts';
 
 /** A global that stands for a way to make plain data. */
 type Maker =
@@ -50,10 +50,10 @@ export const EMPTY: Item = { kind: 'value', value: null };
 
 /** What a call makes. */
 export function made(maker: Maker, items: readonly Item[]): Item {
-  const given = (i: number): PickledValue => valueOf(items[i] ?? EMPTY);
+  const given = (i: number): PickledValue => itemValue(items[i] ?? EMPTY);
   switch (maker) {
     case 'bytes':
-      return { kind: 'value', value: bytesOf(given(0)) };
+      return { kind: 'value', value: pickledBytes(given(0)) };
     case 'dict':
       return { kind: 'value', value: mapOf(items.length === 0 ? [] : listOf(given(0))) };
     case 'defaultdict':
@@ -65,8 +65,8 @@ export function made(maker: Maker, items: readonly Item[]): Item {
     case 'scalar':
     case 'frombuffer': {
       const [first, second] = maker === 'scalar' ? items : [items[1], items[0]];
-      if (first?.kind !== 'dtype') throw damaged('an array has no type');
-      const bytes = bytesOf(valueOf(second ?? EMPTY));
+      if (first?.kind !== 'dtype') throw damagedPickle('an array has no type');
+      const bytes = pickledBytes(itemValue(second ?? EMPTY));
       const value =
         maker === 'scalar'
           ? decodeScalar(first.dtype, bytes)
@@ -74,24 +74,24 @@ export function made(maker: Maker, items: readonly Item[]): Item {
       return { kind: 'value', value };
     }
     default:
-      throw refused('it makes an object by its type');
+      throw refusedPickle('it makes an object by its type');
   }
 }
 
-export function valueOf(item: Item): PickledValue {
+export function itemValue(item: Item): PickledValue {
   if (item.kind === 'value') return item.value;
   if (item.kind === 'array' && item.array.values !== undefined) return item.array.values;
-  throw refused('it has a type, or an array without its numbers, where data should be');
+  throw refusedPickle('it has a type, or an array without its numbers, where data should be');
 }
 
 /** The items of a list that a call is given. */
 export function itemsOf(item: Item): readonly Item[] {
   if (item.kind === 'call') return item.items;
-  return listOf(valueOf(item)).map((value): Item => ({ kind: 'value', value }));
+  return listOf(itemValue(item)).map((value): Item => ({ kind: 'value', value }));
 }
 
 export function listOf(value: PickledValue): PickledValue[] {
-  if (!Array.isArray(value)) throw damaged('a list is missing in it');
+  if (!Array.isArray(value)) throw damagedPickle('a list is missing in it');
   return value;
 }
 
@@ -105,8 +105,8 @@ function mapOf(pairs: readonly PickledValue[]): Map<PickledValue, PickledValue> 
 }
 
 /** Bytes, also as Python 2 and protocols before 3 write them: as text of which each character is one. */
-export function bytesOf(value: PickledValue): Uint8Array {
+export function pickledBytes(value: PickledValue): Uint8Array {
   if (value instanceof Uint8Array) return value;
-  if (typeof value !== 'string') throw damaged('bytes are missing in it');
+  if (typeof value !== 'string') throw damagedPickle('bytes are missing in it');
   return Uint8Array.from(value, (character) => character.charCodeAt(0) & 0xff);
 }

@@ -5,17 +5,17 @@
 import { ByteReader, latin1 } from './byte-reader.ts';
 import { decodeArray, setByteOrder } from './numpy-data.ts';
 import {
-  bytesOf,
+  pickledBytes,
   EMPTY,
   itemsOf,
   listOf,
   made,
   MAKERS,
-  valueOf,
+  itemValue,
   type Item,
 } from './pickle-items.ts';
 import { intIndex, intOf, numberOf, quotedText, unescaped } from './pickle-texts.ts';
-import { damaged, refused, type PickledValue } from './pickle-value.ts';
+import { damagedPickle, refusedPickle, type PickledValue } from './pickle-value.ts';
 
 /** Opcodes that make what is not plain data, by name. */
 const REFUSED: ReadonlyMap<number, string> = new Map([
@@ -76,7 +76,7 @@ class Unpickling {
         this.#object(opcode);
       if (isKnown) continue;
       const name = REFUSED.get(opcode);
-      throw refused(
+      throw refusedPickle(
         name === undefined
           ? `there is no opcode 0x${opcode.toString(16)}, at byte ${at}`
           : `opcode ${name} at byte ${at} makes an object`,
@@ -222,9 +222,9 @@ class Unpickling {
         return this.#global(this.#bytes.line(), this.#bytes.line());
       case 0x93: {
         // STACK_GLOBAL
-        const [module, name] = this.#popSome(2).map(valueOf);
+        const [module, name] = this.#popSome(2).map(itemValue);
         if (typeof module !== 'string' || typeof name !== 'string')
-          throw damaged('the name of an object is no text');
+          throw damagedPickle('the name of an object is no text');
         return this.#global(module, name);
       }
       case 0x52: // REDUCE
@@ -239,7 +239,9 @@ class Unpickling {
   #global(module: string, name: string): boolean {
     const maker = MAKERS.get(`${module}.${name}`);
     if (maker === undefined)
-      throw refused(`it has an object of ${module.slice(0, 200)}.${name.slice(0, 200)} in it`);
+      throw refusedPickle(
+        `it has an object of ${module.slice(0, 200)}.${name.slice(0, 200)} in it`,
+      );
     this.#stack.push({ kind: 'maker', maker });
     return true;
   }
@@ -247,7 +249,7 @@ class Unpickling {
   #reduce(): boolean {
     const items = itemsOf(this.#pop());
     const maker = this.#pop();
-    if (maker.kind !== 'maker') throw damaged('it calls what is no function');
+    if (maker.kind !== 'maker') throw damagedPickle('it calls what is no function');
     this.#stack.push(made(maker.maker, items));
     return true;
   }
@@ -256,18 +258,18 @@ class Unpickling {
     const state = this.#pop();
     const target = this.#top();
     if (target.kind !== 'dtype' && target.kind !== 'array')
-      throw refused('it sets the state of an object');
+      throw refusedPickle('it sets the state of an object');
     const items = itemsOf(state);
     if (target.kind === 'dtype')
-      target.dtype = setByteOrder(target.dtype, valueOf(items[1] ?? EMPTY));
+      target.dtype = setByteOrder(target.dtype, itemValue(items[1] ?? EMPTY));
     else {
       const [, shape, dtype, isFortran, data] = items;
-      if (dtype?.kind !== 'dtype') throw damaged('an array has no type');
+      if (dtype?.kind !== 'dtype') throw damagedPickle('an array has no type');
       target.array.values = decodeArray(
         dtype.dtype,
-        listOf(valueOf(shape ?? EMPTY)),
-        bytesOf(valueOf(data ?? EMPTY)),
-        valueOf(isFortran ?? EMPTY) === true,
+        listOf(itemValue(shape ?? EMPTY)),
+        pickledBytes(itemValue(data ?? EMPTY)),
+        itemValue(isFortran ?? EMPTY) === true,
       );
     }
     return true;
@@ -281,21 +283,21 @@ class Unpickling {
   /** A list or tuple. */
   #pushItems(items: readonly Item[]): true {
     const isPlain = items.every((item) => item.kind === 'value' || item.kind === 'array');
-    if (isPlain) return this.#push(items.map(valueOf));
+    if (isPlain) return this.#push(items.map(itemValue));
     this.#stack.push({ kind: 'call', items });
     return true;
   }
 
   #append(items: readonly Item[]): true {
-    const list = valueOf(this.#top());
-    if (!Array.isArray(list)) throw damaged('it appends to what is no list');
-    for (const item of items) list.push(valueOf(item));
+    const list = itemValue(this.#top());
+    if (!Array.isArray(list)) throw damagedPickle('it appends to what is no list');
+    for (const item of items) list.push(itemValue(item));
     return true;
   }
 
   #set(items: readonly Item[]): true {
-    const map = valueOf(this.#top());
-    if (!(map instanceof Map)) throw damaged('it sets a key of what is no dictionary');
+    const map = itemValue(this.#top());
+    if (!(map instanceof Map)) throw damagedPickle('it sets a key of what is no dictionary');
     this.#setAll(map, items);
     return true;
   }
@@ -305,7 +307,7 @@ class Unpickling {
     items: readonly Item[],
   ): Map<PickledValue, PickledValue> {
     for (let i = 0; i + 1 < items.length; i += 2)
-      map.set(valueOf(items[i] ?? EMPTY), valueOf(items[i + 1] ?? EMPTY));
+      map.set(itemValue(items[i] ?? EMPTY), itemValue(items[i + 1] ?? EMPTY));
     return map;
   }
 
@@ -316,35 +318,35 @@ class Unpickling {
 
   #get(index: number): true {
     const item = this.#memo.get(index);
-    if (item === undefined) throw damaged(`there is nothing at ${index} of its memo`);
+    if (item === undefined) throw damagedPickle(`there is nothing at ${index} of its memo`);
     this.#stack.push(item);
     return true;
   }
 
   #top(): Item {
     const item = this.#stack.at(-1);
-    if (item === undefined) throw damaged('its stack is empty');
+    if (item === undefined) throw damagedPickle('its stack is empty');
     return item;
   }
 
   #pop(): Item {
     const item = this.#stack.pop();
-    if (item === undefined) throw damaged('its stack is empty');
+    if (item === undefined) throw damagedPickle('its stack is empty');
     return item;
   }
 
   #popValue(): PickledValue {
-    return valueOf(this.#pop());
+    return itemValue(this.#pop());
   }
 
   #popSome(count: number): Item[] {
-    if (this.#stack.length < count) throw damaged('its stack is empty');
+    if (this.#stack.length < count) throw damagedPickle('its stack is empty');
     return this.#stack.splice(-count, count);
   }
 
   #toMark(): Item[] {
     const below = this.#marked.pop();
-    if (below === undefined) throw damaged('it has no mark');
+    if (below === undefined) throw damagedPickle('it has no mark');
     const items = this.#stack;
     this.#stack = below;
     return items;

@@ -1,5 +1,5 @@
 /** Numbers and texts as protocol 0 of pickles writes them. */
-import { damaged } from './pickle-value.ts';
+import { damagedPickle } from './pickle-value.ts';
 
 /** `00` and `01` are booleans in protocol 0. */
 export function intOf(line: string): number | boolean {
@@ -12,13 +12,14 @@ export function numberOf(line: string): number {
   if (/^[-+]?(?:nan|inf)$/i.test(text))
     return /nan/i.test(text) ? Number.NaN : text.startsWith('-') ? -Infinity : Infinity;
   const value = text.length > 2000 || text === '' ? Number.NaN : Number(text);
-  if (Number.isNaN(value)) throw damaged('a number in it is none');
+  if (Number.isNaN(value)) throw damagedPickle('a number in it is none');
   return value;
 }
 
 export function intIndex(line: string): number {
   const index = Number(line);
-  if (!Number.isSafeInteger(index) || index < 0) throw damaged('an index of its memo is none');
+  if (!Number.isSafeInteger(index) || index < 0)
+    throw damagedPickle('an index of its memo is none');
   return index;
 }
 
@@ -26,7 +27,7 @@ export function intIndex(line: string): number {
 export function quotedText(line: string): string {
   const quote = line.charAt(0);
   if ((quote !== "'" && quote !== '"') || line.length < 2 || !line.endsWith(quote))
-    throw damaged('a text in it has no quotes');
+    throw damagedPickle('a text in it has no quotes');
   return line
     .slice(1, -1)
     .replace(/\\(?:x([\da-f]{2})|(.))/gi, (_, hex: string | undefined, other: string) =>

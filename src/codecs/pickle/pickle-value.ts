@@ -11,13 +11,13 @@ export type PickledValue =
   | PickledValue[]
   | Map<PickledValue, PickledValue>;
 
-export function refused(what: string): QuarkError {
+export function refusedPickle(what: string): QuarkError {
   return new QuarkError(
     'invalid_input',
     `The pickle is not read: ${what}. Only plain data is read (numbers, texts, lists, dictionaries, arrays of NumPy), and nothing in a file is run.`,
   );
 }
 
-export function damaged(what: string): QuarkError {
+export function damagedPickle(what: string): QuarkError {
   return new QuarkError('invalid_input', `The pickle is damaged: ${what}.`);
 }

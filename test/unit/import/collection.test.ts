@@ -1,6 +1,6 @@
 /** What people have, imported and analysed: every series and value arrives, by the importer of its format, and what decides is found. */
 import { describe, expect, test } from 'vitest';
-import { analyzeColumns, analyzePhases, findRoleSeries, loadRunColumns } from 'quark-sdk/analysis';
+import { analyzeColumns, analyzePhases, findRoles, loadRunColumns } from 'quark-sdk/analysis';
 import { IMPORTERS } from '../../../src/exchange/import/importers.ts';
 import type { InputHead } from '../../../src/exchange/import/sink/importer.ts';
 import { bytesInput } from '../../../src/codecs/input.ts';
@@ -60,17 +60,22 @@ describe('collection', () => {
   });
 });
 
+const ROLES = [
+  ['training loss', 'trainLoss'],
+  ['validation loss', 'valLoss'],
+  ['training accuracy', 'trainAccuracy'],
+  ['validation accuracy', 'valAccuracy'],
+  ['reward', 'reward'],
+] as const;
+
 /** What the analysis says of a run: the roles of its metrics, how it ended, its health, its alerts and its phases. */
 async function judge({ reader }: ImportedForTest): Promise<string> {
   const columns = await loadRunColumns(reader);
-  const roles = findRoleSeries(columns.metrics);
+  const roles = findRoles(columns.metrics);
   const { alerts, healthScores } = analyzeColumns(columns);
   const { phases } = await analyzePhases(columns);
   return [
-    `training loss: ${roles.trainLoss?.key ?? 'none'}`,
-    `validation loss: ${roles.valLoss?.key ?? 'none'}`,
-    `training accuracy: ${roles.trainAccuracy?.key ?? 'none'}`,
-    `validation accuracy: ${roles.valAccuracy?.key ?? 'none'}`,
+    ...ROLES.map(([said, role]) => `${said}: ${roles[role]?.series.key ?? 'none'}`),
     `status: ${reader.run.status}`,
     ...healthScores.map(({ scoreKey, status }) => `health ${scoreKey}: ${status}`),
     ...alerts.map(({ ruleId, title, severity }) => `alert ${ruleId}: ${severity}: ${title}`),

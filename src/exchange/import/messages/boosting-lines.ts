@@ -82,9 +82,10 @@ function catBoostIn(text: string): LogRow | undefined {
   const head = CATBOOST.exec(text);
   if (head === null) return undefined;
   const values: Values = [];
-  // The lines do not say which metric it is.
-  for (const [, set = '', value = ''] of text.slice(head[0].length).matchAll(CATBOOST_VALUE))
-    add(values, `${set}/objective`, value);
+  // The lines do not say which measure it is. One that is not taken of the training is no loss: AUC is such a one.
+  const found = [...text.slice(head[0].length).matchAll(CATBOOST_VALUE)];
+  const measure = found.some(([, set]) => set === 'learn') ? 'objective' : 'eval_metric';
+  for (const [, set = '', value = ''] of found) add(values, `${set}/${measure}`, value);
   return values.length === 0 ? undefined : rowOf('catboost', Number(head[1]), values);
 }
 
