@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openInputFiles } from '../../src/node.ts';
+import { pickleBytes } from '../fixtures/pickles.ts';
+import { gzip, zip } from '../support/archives.ts';
 import { quark, type Ran } from './fake-io.ts';
 
 let folder = '';
@@ -130,5 +132,30 @@ test('files of a disk are read in pieces and slices, with paths below what was n
     'logs/a/trainer_state.json',
     'logs/b/trainer_state.json',
     'logs/picture.png',
+  ]);
+});
+
+test('archives, pickles and pointers are files of a folder like others', async () => {
+  mkdirSync(join(folder, 'sent'));
+  const log = Array.from(
+    { length: 5 },
+    (_, i) => `[${i}]\ttrain-rmse:${5 - i}\teval-rmse:${6 - i}\n`,
+  );
+  writeFileSync(join(folder, 'sent', 'boost.zip'), zip({ 'a/xgb.log': log.join('') }));
+  writeFileSync(join(folder, 'sent', 'boost.log.gz'), gzip(log.join('')));
+  writeFileSync(join(folder, 'sent', 'history.pkl'), pickleBytes('plain 4'));
+  writeFileSync(
+    join(folder, 'sent', 'model.csv'),
+    `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 48213\n`,
+  );
+  const sent = await run('import', 'sent', '--json');
+  const { problems, runs } = JSON.parse(sent.stdout);
+  expect(runs).toMatchObject([
+    { format: 'text_log', rowCount: 10, files: ['sent/boost.log'] },
+    { format: 'text_log', rowCount: 10, files: ['sent/boost/a/xgb.log'] },
+    { format: 'pickle', rowCount: 9, files: ['sent/history.pkl'] },
+  ]);
+  expect(problems).toMatchObject([
+    { file: 'sent/model.csv', reason: expect.stringMatching(/Git LFS pointer.* 48213 bytes/) },
   ]);
 });

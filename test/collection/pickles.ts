@@ -1,4 +1,4 @@
-/** Pickles of curves; `test/fixtures/pickles.ts` has what Python wrote. */
+/** Pickles of curves, as Python wrote them. */
 import { pickleBytes } from '../fixtures/pickles.ts';
 import { entriesOf } from './entry.ts';
 
