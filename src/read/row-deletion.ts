@@ -78,7 +78,7 @@ export async function deleteArtifact(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     let isDone = true;
     for (const manifest of await store.listSegments({ runId, table, superseded: true })) {
-      const opened = await open(store, manifest);
+      const opened = await openArtifacts(store, manifest);
       const left = opened === undefined ? undefined : without(opened, idOrKey);
       if (left !== undefined && left.removed === 0) continue;
       if (
@@ -99,35 +99,6 @@ export async function deleteArtifact(
   throw mergedAllTheTime(runId, table);
 }
 
-/**
- * Removes the rows of these segments of a table, without asking for sessions; of artifacts those whose ids are not in `left`. Returns how
- * many it has removed. Segments that cannot be read, or that somebody has merged, stay.
- */
-export async function deleteTableRows(
-  store: Store,
-  manifests: readonly SegmentManifest[],
-  left: readonly string[] | null,
-): Promise<number> {
-  let rows = 0;
-  for (const manifest of manifests) {
-    const { rowCount, runId, table: name } = manifest;
-    const table = TABLES.get(name);
-    if (table === undefined || rowCount === 0) continue;
-    let segment = emptySegment(table, [manifest]);
-    if (left !== null) {
-      const opened = await open(store, manifest);
-      if (opened === undefined) continue;
-      const staying = new Set(left);
-      const rest = rowsWithout(opened, (id) => !staying.has(id ?? ''));
-      if (rest.removed === 0) continue;
-      segment = rest.segment;
-    }
-    if (await store.replaceSegments(runId, name, [manifest], [segment]))
-      rows += rowCount - segment.manifest.rowCount;
-  }
-  return rows;
-}
-
 async function requireEnded(store: Store, runId: string): Promise<void> {
   const { isLive } = await openRun(store, runId);
   if (!isLive) return;
@@ -138,7 +109,10 @@ async function requireEnded(store: Store, runId: string): Promise<void> {
 }
 
 /** Undefined when a merge has taken the segment away. */
-async function open(store: Store, manifest: SegmentManifest): Promise<OpenedSegment | undefined> {
+export async function openArtifacts(
+  store: Store,
+  manifest: SegmentManifest,
+): Promise<OpenedSegment | undefined> {
   const [read] = await store.readSegments([manifest]);
   const opened = await openSegment(artifactTable, manifest, read ?? { kind: 'gone' });
   if (opened.kind === 'opened') return opened.segment;
@@ -158,8 +132,8 @@ function without(
   return rowsWithout(opened, (id, key) => id === idOrKey || key === idOrKey);
 }
 
-/** The segment without the artifacts that `isGone` chooses. */
-function rowsWithout(
+/** The segment of artifacts without those that `isGone` chooses. */
+export function rowsWithout(
   opened: OpenedSegment,
   isGone: (id: string | null, key: string | null) => boolean,
 ): { readonly removed: number; readonly segment: MergedSegment } {
@@ -183,7 +157,7 @@ function textAt(vector: Vector | undefined, row: number): string | null {
   return vector?.kind === 'key' ? (vector.dictionary[vector.indices[row] ?? -1] ?? null) : null;
 }
 
-function emptySegment(
+export function emptySegment(
   table: TableDefinition,
   manifests: readonly SegmentManifest[],
 ): MergedSegment {

@@ -1,5 +1,6 @@
 /** Deletes in a restored store the rows that were deleted after its snapshot. */
-import { deleteTableRows } from '../../read/row-deletion.ts';
+import { emptySegment, openArtifacts, rowsWithout } from '../../read/row-deletion.ts';
+import { TABLES } from '../../records/tables.ts';
 import { thinMetrics } from '../../retention/thin.ts';
 import { batchesOf, rangesWithout } from '../../store/batch-ranges.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
@@ -51,4 +52,33 @@ async function thinAgain(
 
 function isWithin(segment: SegmentManifest, { batches }: RowTombstone): boolean {
   return rangesWithout(batchesOf(segment), batches).length === 0;
+}
+
+/**
+ * Removes the rows of these segments of a table, without asking for sessions; of artifacts those whose ids are not in `left`. Returns how
+ * many it has removed. Segments that cannot be read, or that somebody has merged, stay.
+ */
+async function deleteTableRows(
+  store: Store,
+  manifests: readonly SegmentManifest[],
+  left: readonly string[] | null,
+): Promise<number> {
+  let rows = 0;
+  for (const manifest of manifests) {
+    const { rowCount, runId, table: name } = manifest;
+    const table = TABLES.get(name);
+    if (table === undefined || rowCount === 0) continue;
+    let segment = emptySegment(table, [manifest]);
+    if (left !== null) {
+      const opened = await openArtifacts(store, manifest);
+      if (opened === undefined) continue;
+      const staying = new Set(left);
+      const rest = rowsWithout(opened, (id) => !staying.has(id ?? ''));
+      if (rest.removed === 0) continue;
+      segment = rest.segment;
+    }
+    if (await store.replaceSegments(runId, name, [manifest], [segment]))
+      rows += rowCount - segment.manifest.rowCount;
+  }
+  return rows;
 }
