@@ -62,7 +62,7 @@ export {
 } from './session/event-logger.ts';
 
 export { type PositionFilter } from './read/filters.ts';
-export { type EventFilter } from './read/tables.ts';
+export { type EventFilter } from './read/events.ts';
 export { type MetricColumns, type MetricFilter } from './read/metric-columns.ts';
 export { type RecordedSeries } from './read/growing-series.ts';
 export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';

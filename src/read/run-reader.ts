@@ -11,7 +11,7 @@ import { readMetricColumns, type MetricColumns, type MetricFilter } from './metr
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';
 import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.ts';
-import { readEvents, type EventFilter } from './tables.ts';
+import { readEvents, type EventFilter } from './events.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 
 /** Reads one run. Never changes it. */

@@ -1,12 +1,10 @@
-/** The tables beside the metrics, read back: after training, elsewhere, or while a run goes on. */
+/** The tables beside metrics and events, read back: after training, elsewhere, or while a run goes on. */
 import { invalidInput } from '../base/errors.ts';
 import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
-import { eventTable, type EventRecord } from '../records/event.ts';
 import { layerSummaryTable, type LayerSummaryRecord } from '../records/layer-summary.ts';
 import type {
   ArtifactPayloadFormat,
-  EventSeverity,
   HookDirection,
   LayerSummaryType,
   ParameterDistributionType,
@@ -28,25 +26,6 @@ import { runIdOf, type RunSource } from './scan.ts';
 
 /** A run to read from: what `openRun(store, runId)` gives, or a store and the id of a run. */
 export type ReadableRun = RunSource;
-
-/** Which events to read. All conditions are joined by "and". */
-export type EventFilter = PositionFilter & {
-  readonly eventType?: string | undefined;
-  /** Any of these types. */
-  readonly eventTypes?: readonly string[] | undefined;
-  readonly severity?: EventSeverity | undefined;
-};
-
-/** Events in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
-export function readEvents(
-  run: ReadableRun,
-  filter: EventFilter = {},
-): Promise<RecordsRead<EventRecord>> {
-  return readRecords(run, eventTable, filter, {
-    columns: ['eventType', 'severity'],
-    lists: { eventTypes: 'eventType' },
-  });
-}
 
 /** Which artifacts to read. All conditions are joined by "and". */
 export type ArtifactFilter = PositionFilter & {

@@ -21,7 +21,7 @@ import {
   type LogIdentifier,
 } from '../records/literals.ts';
 import { USER_ALERT } from '../records/user-alert.ts';
-import { readEvents, type EventFilter } from '../read/tables.ts';
+import { readEvents, type EventFilter } from '../read/events.ts';
 import type { WriterOptions, WriterStatus } from './buffered-writer.ts';
 import { RecordWriter } from './record-writer.ts';
 import type { RunContext } from './run-context.ts';

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MetricsLogger, TrainingSession } from '../../src/index.ts';
 import { applyRetention } from '../../src/retention/apply.ts';
 import { deleteTable } from '../../src/read/row-deletion.ts';
-import { readEvents } from '../../src/read/tables.ts';
+import { readEvents } from '../../src/read/events.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';

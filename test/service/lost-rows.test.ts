@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/cli.ts';
-import { readEvents } from '../../src/read/tables.ts';
+import { readEvents } from '../../src/read/events.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';

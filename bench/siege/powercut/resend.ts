@@ -2,7 +2,7 @@
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readEvents } from '../../../src/read/tables.ts';
+import { readEvents } from '../../../src/read/events.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import { SERVICE_LOST_ROWS } from '../../../src/sync/loss-notes.ts';
 import { openOutbox } from '../../../src/sync/open-outbox.ts';

@@ -1,5 +1,5 @@
 /** Events for other programs. */
-import type { EventFilter } from '../../read/tables.ts';
+import type { EventFilter } from '../../read/events.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 
 /** Events in one piece of an export. */
