@@ -450,6 +450,7 @@ describe('exported names', () => {
       [
         "CONVENTIONAL_KEYS",
         "DEFAULT_IMPORT_LIMITS",
+        "FORMAT_NAMES",
         "TABLE_NAMES",
         "blobInput",
         "bytesInput",

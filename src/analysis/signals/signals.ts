@@ -47,6 +47,7 @@ type Accuracies = {
 /** Standard deviations of the levels by which a gain is beyond doubt. */
 const CLEAR_GAIN = 10;
 
+/** What rules read of a run: its curves in their roles, and what is computed from them once for all rules. */
 export class Signals {
   readonly #columns: RunColumns;
   readonly #keys: MetricKeys;
