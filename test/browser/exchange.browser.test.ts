@@ -1,6 +1,6 @@
 /** Files of runs on a page: made there, handed back as Blobs, read by random access, kept in IndexedDB. */
 import { expect, test } from 'vitest';
-import { openRun, openStorage } from 'quark-sdk';
+import { createMemoryStore, openRun, openStorage } from 'quark-sdk';
 import {
   blobInput,
   exportQuark,
@@ -108,4 +108,40 @@ test('codecs that are loaded when they are met are there', async () => {
   expect(await decompressPage('ZSTD', zstd, 5)).toEqual(text);
   const brotli = Uint8Array.of(0x0b, 0x02, 0x80, ...text, 0x03);
   expect(await decompressPage('BROTLI', brotli, 5)).toEqual(text);
+});
+
+test('archives that are dropped are inflated by the engine: gzip, ZIP, TAR, and what is cut off', async () => {
+  const zip =
+    'UEsDBBQAAAAIAK4+d10nmduuFgAAABYAAAAQAAAAcnVuNy9tZXRyaWNzLmNzdisuSS3QyckvLuYy1DHSM+Uy0jEEkgBQSwECFAMUAAAACACuPnddJ5nbrhYAAAAWAAAAEAAAAAAAAAAAAAAAgAEAAAAAcnVuNy9tZXRyaWNzLmNzdlBLBQYAAAAAAQABAD4AAABEAAAAAAA=';
+  const tarGz =
+    'H4sIAPnwA2sC/+3NQQqDQAyF4aw9RQ8w2ExQ6XWKuBDaKpPR83fajeBeKfT/Fu+FbF5aXrfrc8hp7L3ufZUDaNE1zbeLfatat92ff4xqJheVEyye76nMy3/yPMzhMblXMVjdVhZiSQEAAAAAAAAAAAAAAAAA/Lg3aWdtLAAoAAA=';
+  const bytesIn = (base64: string): Uint8Array<ArrayBuffer> =>
+    Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const gzip = async (text: string): Promise<Uint8Array<ArrayBuffer>> => {
+    const packed = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
+    return new Uint8Array(await new Response(packed).arrayBuffer());
+  };
+  const rows = Array.from({ length: 50_000 }, (_, i) => `${i},${Math.sin(i)}`);
+  const long = await gzip(`step,loss\n${rows.join('\n')}\n`);
+  const store = createMemoryStore();
+  const { problems, runs } = await importRuns(
+    [
+      blobInput(new File([bytesIn(zip)], 'sent.zip')),
+      blobInput(new File([bytesIn(tarGz)], 'sent.tar.gz')),
+      blobInput(new File([long], 'long.csv.gz')),
+      blobInput(new File([long.slice(0, long.length >> 1)], 'cut.csv.gz')),
+    ],
+    store,
+  );
+  expect(runs.map(({ files, rowCount }) => [files[0], rowCount]).slice(0, 3)).toEqual([
+    ['sent/run7/metrics.csv', 2],
+    ['sent/run8/metrics.csv', 2],
+    ['long.csv', 50_000],
+  ]);
+  expect(runs[3]?.rowCount).toBeGreaterThan(1000);
+  expect(runs[3]?.rowCount).toBeLessThan(50_000);
+  expect(problems[0]).toMatchObject({
+    file: 'cut.csv.gz',
+    reason: expect.stringMatching(/cut off or damaged/),
+  });
 });
