@@ -3,12 +3,14 @@
 // Names that have moved to `quark-sdk/kernels`.
 export {
   /** @deprecated Import it from `quark-sdk/kernels`. */ createSeriesKernels,
-  /** @deprecated Import it from `quark-sdk/kernels`. */ loadSeriesKernel,
   /** @deprecated Import it from `quark-sdk/kernels`. */ type AsyncArguments,
   /** @deprecated Import it from `quark-sdk/kernels`. */ type AsyncMethods,
   /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernels,
   /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernelsConfig,
 } from './kernel/series/series-kernels.ts';
+export {
+  /** @deprecated Import it from `quark-sdk/kernels`. */ loadSeriesKernel,
+} from './kernel/series/load-kernel.ts';
 export {
   /** @deprecated Import it from `quark-sdk/kernels`. */ jsSeriesKernel,
   /** @deprecated Import it from `quark-sdk/kernels`. */ type SeriesKernel,
@@ -206,7 +208,8 @@ export type {
   RoleUnit,
   Sureness,
 } from './analysis/signals/roles/role-types.ts';
-export { ComparisonEngine } from './analysis/compare/comparison-engine.ts';
+export { ComparisonEngine, type CompareRunsOptions } from './analysis/engine/comparison-engine.ts';
+export type { AnalysisProgress, RunAnalysisOptions } from './analysis/evaluate/run-options.ts';
 export {
   compareColumnGroups,
   compareColumns,

@@ -28,12 +28,12 @@ export type { WorkerLike, WorkerMode, WorkerWayName } from './kernel/workers/spa
 
 export {
   createSeriesKernels,
-  loadSeriesKernel,
   type AsyncArguments,
   type AsyncMethods,
   type SeriesKernels,
   type SeriesKernelsConfig,
 } from './kernel/series/series-kernels.ts';
+export { loadSeriesKernel } from './kernel/series/load-kernel.ts';
 export { jsSeriesKernel, type SeriesKernel } from './kernel/series/series-kernel.ts';
 export {
   AUTOCORRELATION_CHOICES,

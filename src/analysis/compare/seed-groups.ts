@@ -76,13 +76,14 @@ export function groupsOf(
   const metrics = keys.flatMap((key) => metricGroups(key, members, settings, kernel) ?? []);
   const notes = notesOn(groups, members, metrics);
   const { confidenceLevel } = settings;
-  return Object.freeze({
-    confidenceLevel,
-    groups,
-    metrics,
-    notes,
-    toDict: () => dictOf({ confidenceLevel, groups, metrics, notes }),
-  });
+  return groupComparison({ confidenceLevel, groups, metrics, notes });
+}
+
+/** Puts a result together. */
+export function groupComparison(fields: Omit<GroupComparison, 'toDict'>): GroupComparison {
+  const { confidenceLevel, groups, metrics, notes } = fields;
+  const own = { confidenceLevel, groups, metrics, notes };
+  return Object.freeze({ ...own, toDict: () => dictOf(own) });
 }
 
 /** What is to be kept in mind, in sentences. */

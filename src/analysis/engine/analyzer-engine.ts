@@ -1,5 +1,4 @@
 /** The analyzer over a stored run. */
-import { createId } from '../../base/ids.ts';
 import { literal, optional, readOptions, text } from '../../base/options.ts';
 import { RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
@@ -22,13 +21,13 @@ import {
 } from './silence-run.ts';
 import type { Silence } from '../alerts/silences.ts';
 import { storeAlerts } from './store-alerts.ts';
-import { loadRunColumns, type AnalyzableRun } from '../columns/load-run-columns.ts';
+import type { AnalyzableRun } from '../columns/load-run-columns.ts';
 import {
   checkAnalyzerConfig,
   type AnalyzerEngineConfig,
   type AnalyzerSettings,
 } from '../evaluate/analyzer-config.ts';
-import { analyzeWith, resultOf, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
+import { resultOf, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
 import {
   checkAnalysisOptions,
   limitRule,
@@ -42,6 +41,8 @@ import {
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
 import { alertIds } from '../own/own-rules.ts';
+import { jobRunOf } from '../worker/job-runs.ts';
+import { runAnalysis } from '../worker/run-analysis.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
@@ -94,12 +95,10 @@ export class AnalyzerEngine {
     const run = this.#run;
     const { replaceExistingOutputs } = this.#settings;
     const checked = checkAnalysisOptions(options, replaceExistingOutputs, run.runId);
-    const columns = checked.columns ?? (await loadRunColumns(this.#source));
+    const { store, run: ofRun } = await jobRunOf(this.#source, checked.columns);
     const nowMs = run.clock.now();
-    const result = analyzeWith(columns, this.#settings, {
-      nowMs,
-      createId: (prefix) => createId(prefix, nowMs),
-    });
+    const job = { kind: 'alerts', runs: [ofRun], settings: this.#settings, nowMs } as const;
+    const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
     const destination = { ...run, replaces: checked.replaceExisting, nowMs };
     let stored = result;

@@ -1,12 +1,10 @@
 /** The phase analyzer over a stored run. */
-import { createId } from '../../base/ids.ts';
 import { literal, optional, readOptions } from '../../base/options.ts';
 import { openRun } from '../../read/run-reader.ts';
 import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import { checkRoleKeys, rolesOfRun } from '../../records/run-roles.ts';
-import { loadRunColumns, settle, type AnalyzableRun } from '../columns/load-run-columns.ts';
-import type { RunColumns } from '../columns/run-columns.ts';
+import { settle, type AnalyzableRun, type WantedColumns } from '../columns/load-run-columns.ts';
 import {
   checkAnalysisOptions,
   readResults,
@@ -18,9 +16,10 @@ import {
   type StepFilter,
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
-import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { roleCandidates } from '../signals/roles/loss-roles.ts';
-import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
+import { phaseResultOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
+import { jobRunOf } from '../worker/job-runs.ts';
+import { runAnalysis } from '../worker/run-analysis.ts';
 import {
   checkPhaseConfig,
   type PhaseAnalyzerConfig,
@@ -64,12 +63,11 @@ export class PhaseAnalyzer {
   async analyze(options: AnalyzePhasesOptions = {}): Promise<PhaseAnalysisResult> {
     const { clock, runId } = this.#run;
     const checked = checkAnalysisOptions(options, this.#settings.replaceExistingOutputs, runId);
-    const columns = checked.columns ?? (await this.#read());
+    const { store, run } = await jobRunOf(this.#source, checked.columns);
+    const wanted = checked.columns === undefined ? await this.#wanted() : {};
     const nowMs = clock.now();
-    const result = phasesOf(columns, this.#settings, await analysisKernel(), {
-      nowMs,
-      createId: () => createId('phs', nowMs),
-    });
+    const job = { kind: 'phases', runs: [run], wanted, settings: this.#settings, nowMs } as const;
+    const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
     const destination = { ...this.#run, replaces: checked.replaceExisting, nowMs };
     const phases = await storeRecords(phaseTable, result.phases, destination);
@@ -77,7 +75,7 @@ export class PhaseAnalyzer {
   }
 
   /** The losses and accuracies. */
-  async #read(): Promise<RunColumns> {
+  async #wanted(): Promise<WantedColumns> {
     const { runId, store } = await settle(this.#source);
     const reader = await openRun(store, runId);
     const all = await reader.metricKeys();
@@ -88,14 +86,14 @@ export class PhaseAnalyzer {
       ...Object.values(roles),
     ]);
     const wanted = new Set([...roleCandidates(all, keys), ...all.filter((key) => asked.has(key))]);
-    return loadRunColumns(this.#source, {
+    return {
       metrics: [...wanted],
       layers: false,
       parameters: false,
       telemetry: false,
       batches: false,
       events: false,
-    });
+    };
   }
 
   /**

@@ -22,7 +22,7 @@ import { seriesOfRoles } from '../signals/roles/loss-roles.ts';
 import { Signals } from '../signals/signals.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
 import { coverageOf, type Coverage } from './coverage.ts';
-import { findAll, inRuleOrder, type Found } from './find-all.ts';
+import { findStepwise, inRuleOrder, lastOf, type Found } from './find-all.ts';
 import { settled, withFinding } from './phases-of-findings.ts';
 
 /** What is said of a run. */
@@ -52,11 +52,20 @@ export type JudgeFactsOptions = {
 export function judgeFacts(
   columns: RunColumns,
   settings: AnalyzerSettings,
-  { kernel = jsSeriesKernel, nowMs, phases = checkPhaseThresholds() }: JudgeFactsOptions,
+  options: JudgeFactsOptions,
 ): JudgedFacts {
+  return lastOf(judgeInSteps(columns, settings, options));
+}
+
+/** The same rule by rule, for callers that must not block others. Yields the share of the rules that were asked, 0 to 1. */
+export function* judgeInSteps(
+  columns: RunColumns,
+  settings: AnalyzerSettings,
+  { kernel = jsSeriesKernel, nowMs, phases = checkPhaseThresholds() }: JudgeFactsOptions,
+): Generator<number, JudgedFacts> {
   const signals = new Signals(columns, settings);
   const problems: RuleProblem[] = [];
-  const found = findAll(columns, settings, nowMs, (one) => problems.push(one), signals);
+  const found = yield* findStepwise(columns, settings, nowMs, (one) => problems.push(one), signals);
   const seen = findPhasesWith(seriesOfRoles(signals.roles), phases, kernel);
   const coverage = coverageOf(columns, signals, settings, problems);
   // What abiotic-quark says of a run are its rules alone.

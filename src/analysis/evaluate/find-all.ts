@@ -8,29 +8,25 @@ import type { AnalyzerSettings } from './analyzer-config.ts';
 /** A finding and the rule it is of. */
 export type Found = { readonly rule: Rule; readonly finding: Finding };
 
-/** The findings of all rules that are on: causes before consequences, remarks last. */
-export function findAll(
-  columns: RunColumns,
-  settings: AnalyzerSettings,
-  nowMs: number,
-  report: (problem: RuleProblem) => void,
-  signals?: Signals,
-): readonly Found[] {
-  const steps = findStepwise(columns, settings, nowMs, report, signals);
+/** What a generator returns, once all of its steps are done. */
+export function lastOf<T>(steps: Generator<unknown, T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
   }
 }
 
-/** The same rule by rule, for those who must not hold others up. */
+/**
+ * The findings of all rules that are on: causes before consequences, remarks last. Yields, after each rule, the share of the rules that were
+ * asked, 0 to 1.
+ */
 export function* findStepwise(
   columns: RunColumns,
   settings: AnalyzerSettings,
   nowMs: number,
   report: (problem: RuleProblem) => void,
   signals: Signals = new Signals(columns, settings),
-): Generator<undefined, readonly Found[]> {
+): Generator<number, readonly Found[]> {
   const context = {
     columns,
     thresholds: settings.thresholds,
@@ -40,11 +36,12 @@ export function* findStepwise(
     nowMs,
   };
   const found: Found[] = [];
-  for (const rule of rulesWith(settings.rules)) {
+  const rules = rulesWith(settings.rules);
+  for (const [i, rule] of rules.entries()) {
     if (settings.disabledRules.has(rule.id)) continue;
     for (const finding of askRule(rule, context, report))
       found.push({ rule, finding: withModules(finding, columns) });
-    yield;
+    yield (i + 1) / rules.length;
   }
   return inRuleOrder(found, settings);
 }

@@ -13,6 +13,7 @@ import { handleOf } from '../../session/run-handle.ts';
 import type { Store } from '../../store/store.ts';
 import { checkColumnsOf, type AnalyzableRun } from '../columns/load-run-columns.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
+import { runAnalysisRules, type RunAnalysisOptions } from './run-options.ts';
 
 /** A run in a store, and the clock that it is analysed by. */
 export type AnalyzedRun = { readonly store: Store; readonly runId: string; readonly clock: Clock };
@@ -36,7 +37,7 @@ export type AnalysisOptions = {
    * the analysis needs is read now.
    */
   readonly columns?: RunColumns | undefined;
-};
+} & RunAnalysisOptions;
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export function checkAnalysisOptions(options: AnalysisOptions, replaces: boolean, runId: string) {
@@ -44,6 +45,7 @@ export function checkAnalysisOptions(options: AnalysisOptions, replaces: boolean
     replaceExisting: orDefault(flag(), replaces),
     persist: orDefault(flag(), true),
     columns: optional((_field: string, given: RunColumns) => checkColumnsOf(given, runId)),
+    ...runAnalysisRules,
   });
 }
 

@@ -1,6 +1,6 @@
 /** The series kernel that all analyses of a program share: compiling it takes longer than most of them. */
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { loadSeriesKernel } from '../../kernel/series/series-kernels.ts';
+import { loadSeriesKernel } from '../../kernel/series/load-kernel.ts';
 
 let shared: Promise<SeriesKernel> | undefined;
 

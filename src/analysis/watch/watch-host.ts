@@ -1,13 +1,15 @@
-/** What the worker of a watch runs. */
+/** What the worker of watches and of analyses runs. */
 import { exposeHost } from '../../kernel/workers/worker-host.ts';
 import { LiveEvaluator } from './live-evaluator.ts';
+import { answerCall, type AnalysisCall } from '../worker/job-port.ts';
 import type { LiveRequest } from './messages.ts';
 
-/** Makes this thread the worker of a watch. */
+/** Makes this thread the worker of a watch, or of analyses. */
 export function exposeWatch(): void {
-  exposeHost<LiveRequest>(() => {
+  exposeHost<LiveRequest | AnalysisCall>(() => {
     let evaluator: LiveEvaluator | undefined;
     return (request, buffer) => {
+      if ('port' in request) return answerCall(request);
       if (request.start !== undefined)
         evaluator = new LiveEvaluator(request.start.settings, request.start.memory);
       if (evaluator === undefined) throw new Error('The first request of a watch has to start it.');

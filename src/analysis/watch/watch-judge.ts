@@ -18,7 +18,7 @@ import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { LiveEvaluator } from './live-evaluator.ts';
 import type { RuleMemory } from './live-rules.ts';
 import type { LiveAnswer, LiveRequest, Load } from './messages.ts';
-import { WATCH_WORKER } from './worker-file.ts';
+import { WATCH_WORKER } from '../worker/worker-file.ts';
 
 /** A worker that has not answered its first message by then counts as not working. */
 const START_TIMEOUT_MS = 20_000;

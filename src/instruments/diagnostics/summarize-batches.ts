@@ -89,12 +89,10 @@ let numerics: Promise<Numerics> | undefined;
  * when they are first needed, so that a page that only records does without them.
  */
 export function loadNumerics(): Promise<Numerics> {
-  numerics ??= import('../../kernel/series/series-kernels.ts').then(
-    async ({ loadSeriesKernel }) => ({
-      tensor: jsKernel,
-      series: await loadSeriesKernel(),
-    }),
-  );
+  numerics ??= import('../../kernel/series/load-kernel.ts').then(async ({ loadSeriesKernel }) => ({
+    tensor: jsKernel,
+    series: await loadSeriesKernel(),
+  }));
   return numerics;
 }
 

@@ -13,7 +13,7 @@ import {
   type KernelsDiagnostics,
   type Room,
 } from '../workers/dispatch.ts';
-import { loadTwin, type Modules } from '../twins.ts';
+import { loadTwin } from '../twins.ts';
 import {
   copyWhole,
   describeArguments,
@@ -25,8 +25,8 @@ import {
 } from './arguments.ts';
 import { costOf } from './costs.ts';
 import { callMethod, executeSeriesCall, type SeriesArgument, type SeriesCall } from './host.ts';
-import { compileSeries, SeriesModule } from './module/module.ts';
-import { createWasmSeriesKernel, jsSeriesKernel, type SeriesKernel } from './series-kernel.ts';
+import { SERIES_TWINS } from './load-kernel.ts';
+import type { SeriesKernel } from './series-kernel.ts';
 import type { SeriesValues } from './module/values.ts';
 import { SERIES_WORKER } from './worker-file.ts';
 
@@ -78,11 +78,6 @@ export interface SeriesKernels extends AsyncMethods<SeriesKernel>, AsyncDisposab
   close(): Promise<void>;
 }
 
-const TWINS = {
-  compile: async (): Promise<Modules> => [await compileSeries()],
-  create: ([module]: Modules) => createWasmSeriesKernel(new SeriesModule(module)),
-  plain: jsSeriesKernel,
-};
 const FOREIGN_NAMES: ReadonlySet<string> = new Set(['chunkBytes', 'relaxedSimd']);
 
 /**
@@ -99,7 +94,7 @@ export async function createSeriesKernels(
   checkOptionNames('config', config, known);
   const settings = checkKernelsConfig(config);
   const { kernel, wasmFailure, simd, modules } = await loadTwin<SeriesKernel>(
-    TWINS,
+    SERIES_TWINS,
     settings.kernel,
   );
   const dispatcher = new Dispatcher<SeriesCall, unknown>({
@@ -116,14 +111,6 @@ export async function createSeriesKernels(
     close,
     [ASYNC_DISPOSE]: close,
   });
-}
-
-/**
- * The fastest series kernel there is, on this thread alone: for programs that want answers at once and have no workers to close. Never
- * fails: where WebAssembly cannot run, it is the plain one.
- */
-export async function loadSeriesKernel(): Promise<SeriesKernel> {
-  return (await loadTwin<SeriesKernel>(TWINS, 'wasm')).kernel;
 }
 
 function asyncMethods(

@@ -6,10 +6,10 @@ import { executeSeriesCall } from '../../../src/kernel/series/host.ts';
 import { jsSeriesKernel } from '../../../src/kernel/series/series-kernel.ts';
 import {
   createSeriesKernels,
-  loadSeriesKernel,
   type SeriesKernels,
   type SeriesKernelsConfig,
 } from '../../../src/kernel/series/series-kernels.ts';
+import { loadSeriesKernel } from '../../../src/kernel/series/load-kernel.ts';
 import { buffersIn } from '../../../src/kernel/workers/worker-host.ts';
 import { TestClock } from '../../support/clock.ts';
 import { normal } from '../../support/tensors.ts';

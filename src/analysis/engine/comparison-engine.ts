@@ -1,24 +1,29 @@
 /** Two runs side by side, and many. */
-import { checkFlag, checkOptionNames } from '../../base/assert.ts';
+import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
+import { flag, orDefault, readOptions } from '../../base/options.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
-import { analysisKernel } from '../signals/analysis-kernel.ts';
 import {
   checkComparisonConfig,
   type ComparisonEngineConfig,
   type ComparisonSettings,
-} from './compare-config.ts';
-import { comparisonOf, type CompareOptions, type RunComparisonResult } from './compare-runs.ts';
-import { groupsOf, type GroupComparison } from './seed-groups.ts';
-import {
-  loadMetrics,
-  loadRunData,
-  runToCompare,
-  openTarget,
-  type ComparisonTarget,
-} from './run-data.ts';
+} from '../compare/compare-config.ts';
+import type { CompareOptions, RunComparisonResult } from '../compare/compare-runs.ts';
+import type { GroupComparison } from '../compare/seed-groups.ts';
+import { jobRunOfReader } from '../worker/job-runs.ts';
+import { runAnalysis } from '../worker/run-analysis.ts';
+import { runAnalysisRules, type RunAnalysisOptions } from '../evaluate/run-options.ts';
+import { openTarget, type ComparisonTarget } from '../compare/run-data.ts';
 
-/** Compares a run with others. Nothing is stored. */
+/** Options of {@link ComparisonEngine.compare}. */
+export type CompareRunsOptions = Pick<CompareOptions, 'baseline'> & RunAnalysisOptions;
+
+const compareRules = { baseline: orDefault(flag(), false), ...runAnalysisRules };
+
+/**
+ * Compares a run with others. Nothing is stored. Runs of more than 20,000 rows are read and compared in a worker; see
+ * {@link RunAnalysisOptions}.
+ */
 export class ComparisonEngine {
   readonly #primary: AnalyzableRun;
   readonly #settings: ComparisonSettings;
@@ -41,18 +46,18 @@ export class ComparisonEngine {
    */
   async compare(
     other: ComparisonTarget,
-    options: CompareOptions = {},
+    options: CompareRunsOptions = {},
   ): Promise<RunComparisonResult> {
-    checkOptionNames('options', options, ['baseline']);
-    const isBaseline = checkFlag('options.baseline', options.baseline ?? false);
+    const { baseline: isBaseline, ...where } = readOptions('options', options, compareRules);
     const primary = await openTarget('session', this.#primary, undefined);
     const reference = await openTarget('other', other, primary.store);
-    return comparisonOf(
-      await loadRunData(runToCompare(primary), this.#settings),
-      await loadRunData(runToCompare(reference), this.#settings),
-      this.#settings,
-      await analysisKernel(),
-      isBaseline,
+    const both = [jobRunOfReader(primary), jobRunOfReader(reference)];
+    const runs = both.map(({ run }) => run);
+    const job = { kind: 'compare', runs, settings: this.#settings, isBaseline } as const;
+    return runAnalysis(
+      job,
+      both.map(({ store }) => store),
+      where,
     );
   }
 
@@ -67,18 +72,27 @@ export class ComparisonEngine {
    * @throws {QuarkError} `invalid_input`, also for a run that is given twice: it would count as another seed
    * @throws {RunNotFoundError}
    */
-  async compareGroups(others: readonly ComparisonTarget[]): Promise<GroupComparison> {
+  async compareGroups(
+    others: readonly ComparisonTarget[],
+    options: RunAnalysisOptions = {},
+  ): Promise<GroupComparison> {
+    const where = readOptions('options', options, runAnalysisRules);
     const primary = await openTarget('session', this.#primary, undefined);
-    const runs = [await loadMetrics(runToCompare(primary))];
+    const opened = [jobRunOfReader(primary)];
     const known = new Set([primary.run.id]);
     for (const [i, other] of others.entries()) {
       const reader = await openTarget(`others[${i}]`, other, primary.store);
       const { id } = reader.run;
       if (known.has(id)) throw invalidInput(`others[${i}]`, id, 'a run that is not given twice');
       known.add(id);
-      runs.push(await loadMetrics(runToCompare(reader)));
+      opened.push(jobRunOfReader(reader));
     }
-    return groupsOf(runs, this.#settings, await analysisKernel());
+    const runs = opened.map(({ run }) => run);
+    return runAnalysis(
+      { kind: 'groups', runs, settings: this.#settings },
+      opened.map(({ store }) => store),
+      where,
+    );
   }
 
   /**
@@ -90,9 +104,9 @@ export class ComparisonEngine {
   static compareRuns(
     primary: AnalyzableRun,
     reference: ComparisonTarget,
-    options: CompareOptions & { readonly config?: ComparisonEngineConfig } = {},
+    options: CompareRunsOptions & { readonly config?: ComparisonEngineConfig } = {},
   ): Promise<RunComparisonResult> {
-    checkOptionNames('options', options, ['baseline', 'config']);
+    checkOptionNames('options', options, [...Object.keys(compareRules), 'config']);
     const { config = {}, ...rest } = options;
     return new ComparisonEngine(primary, config).compare(reference, rest);
   }
