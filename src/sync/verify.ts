@@ -8,7 +8,7 @@ import { groupSegments } from '../segment/group-segments.ts';
 import { downsamplingOf } from '../segment/manifest.ts';
 import { openSegment } from '../segment/open-segment.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { batchesOf, coalesceRanges, rangesContain } from '../store/batch-ranges.ts';
+import { batchesOf, coalesceRanges, rangesWithout } from '../store/batch-ranges.ts';
 import { type BatchRange, type SegmentManifest, type Store } from '../store/store.ts';
 import { areSameRuns, formOf, toLocalForm, withGeneration } from './merge-run.ts';
 import { RowDigest } from './row-digest.ts';
@@ -106,29 +106,60 @@ async function compareTable(
   const isEmpty = here.segments.length === 0 && there.segments.length === 0;
   if (isEmpty) return undefined;
   const [a, b] = [here.digest, there.digest];
+  // Nobody sends batches whose rows were all deleted, so the other side may lack them.
+  const emptied = coalesceRanges(
+    [...here.segments, ...there.segments].filter(isEmptied).flatMap(batchesOf),
+  );
+  const missingRemote = missingFrom(there.segments, here.segments, emptied);
+  const missingLocal = missingFrom(here.segments, there.segments, emptied);
+  const isWhole =
+    a.damage.length + b.damage.length + missingRemote.length + missingLocal.length === 0;
   return {
     table: table.table,
-    isEqual: a.damage.length === 0 && b.damage.length === 0 && areSame(here, there),
+    isEqual: isWhole && areSame(here, there, emptied),
     local: a,
     remote: b,
-    missingRemote: missingFrom(there.segments, here.segments),
-    missingLocal: missingFrom(here.segments, there.segments),
+    missingRemote: namesOf(missingRemote),
+    missingLocal: namesOf(missingLocal),
   };
 }
 
 /**
- * Rows that were deleted on one side are missing there and nowhere else: then every batch is known on both sides, and the numbers of
- * rows fit; checksums are of different rows.
+ * Rows that were deleted on one side are missing there and nowhere else: the numbers of rows fit then; checksums are of different rows.
+ * Where a side lacks batches that the other one has emptied, what is left beside those is compared.
  */
-function areSame(here: SideOfTable, there: SideOfTable): boolean {
-  const [a, b] = [here.digest, there.digest];
-  const [goneHere, goneThere] = [a.deletedRows ?? 0, b.deletedRows ?? 0];
-  if (goneHere + goneThere === 0) return a.rows === b.rows && a.checksum === b.checksum;
-  return (
-    a.rows + goneHere === b.rows + goneThere &&
-    missingFrom(here.segments, there.segments).length === 0 &&
-    missingFrom(there.segments, here.segments).length === 0
-  );
+function areSame(here: SideOfTable, there: SideOfTable, emptied: readonly BatchRange[]): boolean {
+  const all = [countOf(here, []), countOf(there, [])] as const;
+  if (haveSameRows(...all)) return all[0].gone + all[1].gone > 0 || haveSameSums(here, there);
+  if (emptied.length === 0) return false;
+  const [a, b] = [countOf(here, emptied), countOf(there, emptied)];
+  if (!haveSameRows(a, b)) return false;
+  // Checksums are of all rows of a side.
+  const isOfAll = a.rows === here.digest.rows && b.rows === there.digest.rows;
+  return a.gone + b.gone > 0 || !isOfAll || haveSameSums(here, there);
+}
+
+type RowCount = { readonly rows: number; readonly gone: number };
+
+/** Rows of a side, and those that were deleted, without segments that have only batches of `left`. */
+function countOf({ segments }: SideOfTable, left: readonly BatchRange[]): RowCount {
+  const counted = segments.filter((one) => rangesWithout(batchesOf(one), left).length > 0);
+  return {
+    rows: counted.reduce((sum, { rowCount }) => sum + rowCount, 0),
+    gone: counted.reduce((sum, { droppedRows = 0 }) => sum + droppedRows, 0),
+  };
+}
+
+function haveSameRows(a: RowCount, b: RowCount): boolean {
+  return a.rows + a.gone === b.rows + b.gone;
+}
+
+function haveSameSums(here: SideOfTable, there: SideOfTable): boolean {
+  return here.digest.checksum === there.digest.checksum;
+}
+
+function isEmptied({ droppedRows = 0, rowCount }: SegmentManifest): boolean {
+  return rowCount === 0 && droppedRows > 0;
 }
 
 type SideOfTable = {
@@ -177,18 +208,17 @@ async function digestTable(
   }
 }
 
-/** Batches of `theirs` that `own` does not account for. */
+/** Batches of `theirs` that `own` does not account for, without those of `emptied`. */
 function missingFrom(
   own: readonly SegmentManifest[],
   theirs: readonly SegmentManifest[],
-): readonly string[] {
-  const known = coalesceRanges(own.flatMap(batchesOf));
-  const missing: BatchRange[] = [];
-  for (const { batchLast, batchStart, writerId } of coalesceRanges(theirs.flatMap(batchesOf)))
-    for (let batch = batchStart; batch <= batchLast; batch++)
-      if (!rangesContain(known, { writerId, batchNumber: batch }))
-        missing.push({ writerId, batchStart: batch, batchLast: batch });
-  return coalesceRanges(missing).map(({ batchLast, batchStart, writerId }) =>
+  emptied: readonly BatchRange[],
+): readonly BatchRange[] {
+  return rangesWithout(theirs.flatMap(batchesOf), [...own.flatMap(batchesOf), ...emptied]);
+}
+
+function namesOf(batches: readonly BatchRange[]): readonly string[] {
+  return batches.map(({ batchLast, batchStart, writerId }) =>
     batchStart === batchLast
       ? `${writerId}/${batchStart}`
       : `${writerId}/${batchStart}-${batchLast}`,
