@@ -16,17 +16,32 @@ export async function deleteRowsAgain(
   let rows = 0;
   for (const tombstone of tombstones) {
     const store = spaces.store(tombstone.space);
-    // Of a deleted run nothing is listed.
-    const { runId, table } = tombstone;
-    const all = await store.listSegments({ runId, table, superseded: true });
-    const named = all.filter((one) => isWithin(one, tombstone));
-    if (named.length === 0) continue;
-    rows +=
-      tombstone.downsampledTo === null
-        ? await deleteTableRows(store, named, tombstone.left)
-        : await thinAgain(store, tombstone, { points: tombstone.downsampledTo, all, named, nowMs });
+    const { runId } = tombstone;
+    const deleted = await store.findDeletedRun(runId);
+    if (deleted?.purgedAtMs !== undefined) continue;
+    // Of a deleted run nothing can be changed, and nobody else has opened this store.
+    if (deleted !== undefined) await store.restoreRun(runId);
+    rows += await applyRowTombstone(store, tombstone, nowMs);
+    if (deleted === undefined) continue;
+    const { by, purgeAtMs } = deleted;
+    const keepMs = Math.max(0, purgeAtMs - nowMs);
+    await store.deleteRun(runId, { keepMs, ...(by === undefined ? {} : { by }) });
   }
   return rows;
+}
+
+async function applyRowTombstone(
+  store: Store,
+  tombstone: RowTombstone,
+  nowMs: number,
+): Promise<number> {
+  const { downsampledTo, left, runId, table } = tombstone;
+  const all = await store.listSegments({ runId, table, superseded: true });
+  const named = all.filter((one) => isWithin(one, tombstone));
+  if (named.length === 0) return 0;
+  return downsampledTo === null
+    ? deleteTableRows(store, named, left)
+    : thinAgain(store, tombstone, { points: downsampledTo, all, named, nowMs });
 }
 
 /** Of a run that has rows of later batches, too, what is to be downsampled is so already, or will be by the next retention. */

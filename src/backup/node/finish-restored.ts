@@ -35,10 +35,11 @@ export async function finishRestored(
 ): Promise<DeletedAgain> {
   await spaces.database.transaction(() => changeEpoch(nowMs));
   await spaces.database.transaction(() => extendUndo(nowMs + UNDO_AFTER_RESTORE_MS));
+  // Before the runs, so that a run that is undeleted later comes back without these rows.
+  const rows = await deleteRowsAgain(spaces, rowTombstones, nowMs);
   const runIds: string[] = [];
   for (const tombstone of tombstones)
     if (await applyTombstone(spaces, tombstone, nowMs)) runIds.push(tombstone.id);
-  const rows = await deleteRowsAgain(spaces, rowTombstones, nowMs);
   for (const [space, id] of await spaces.database.read(listAllRuns))
     await makeFolder(join(runFolder(location, space), id));
   return { runIds, rows };

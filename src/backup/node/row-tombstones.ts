@@ -1,5 +1,5 @@
 /**
- * Rows that were deleted of runs that are there: tables, single artifacts, and metrics that were downsampled. An older snapshot has
+ * Rows that were deleted of runs, of deleted ones too: tables, single artifacts, and metrics that were downsampled. An older snapshot has
  * them, so they are listed beside the snapshots, as deleted runs are, in a file of their own. A line follows from a segment that says
  * that rows are gone (docs/decisions/0049-deleted-rows.md); it names the batches that the rows were in.
  */
@@ -31,6 +31,7 @@ import {
   textCell,
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
+import { liveSpaceOf } from '../../store/sql/sql-deletion.ts';
 import { SQL_LAYOUT_VERSION } from '../../store/sql/sql-layout.ts';
 import { MANIFEST_COLUMNS, manifestOf, SEGMENT_KEY } from '../../store/sql/sql-manifests.ts';
 import type { SegmentManifest } from '../../store/store.ts';
@@ -88,7 +89,7 @@ export function* readLacking(): SqlWork<readonly LackingSegment[]> {
         )
       : [];
     const bytes = stored === undefined ? undefined : bytesCell(stored, 0);
-    found.push({ space: textCell(row, SEGMENT_KEY + 1), manifest, bytes });
+    found.push({ space: liveSpaceOf(textCell(row, SEGMENT_KEY + 1)), manifest, bytes });
   }
   return found;
 }

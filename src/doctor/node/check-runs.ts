@@ -195,11 +195,6 @@ function nameOf(space: string, runId: string): string {
   return `${space}\n${runId}`;
 }
 
-/** The space of a run, also where it was deleted. */
-export function liveSpaceOf(stored: string): string {
-  return stored.startsWith(DELETED) ? stored.slice(DELETED.length) : stored;
-}
-
 /** A run in a finding: its id, after the space where it has a name. */
 export function shownName(space: string, runId: string): string {
   return space === '' ? runId : `${space}: ${runId}`;

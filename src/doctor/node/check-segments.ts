@@ -13,9 +13,10 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
+import { liveSpaceOf } from '../../store/sql/sql-deletion.ts';
 import { MANIFEST_COLUMNS, manifestOf, SEGMENT_KEY } from '../../store/sql/sql-manifests.ts';
 import type { SegmentManifest, SegmentRead } from '../../store/store.ts';
-import { shownName, liveSpaceOf } from './check-runs.ts';
+import { shownName } from './check-runs.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 

@@ -48,6 +48,11 @@ export function hiddenSpace(space: string): string {
   return `~${space}`;
 }
 
+/** The space that a run with these streams is in, or was in before it was deleted. */
+export function liveSpaceOf(stored: string): string {
+  return stored.startsWith('~') ? stored.slice(1) : stored;
+}
+
 /** What the deletion of a space is made of. */
 export type SqlDeletionParts = {
   readonly database: SqlDatabase;

@@ -100,6 +100,33 @@ test.each(['beside the snapshots', 'of the store that is replaced'])(
   },
 );
 
+test.each(['there', 'deleted'])(
+  'a run that is %s in the snapshot, lost rows and was deleted comes back without these rows',
+  async (state) => {
+    await within(source(), async (store) => {
+      await fill(store);
+      if (state === 'deleted') await store.deleteRun(RUN_ID, { by: 'kim', keepMs: 9 * WEEK_MS });
+    });
+    await backupStore(source(), backup());
+    await within(source(), async (store) => {
+      if (state === 'deleted') await store.restoreRun(RUN_ID);
+      await deleteTable(store, RUN_ID, 'metrics');
+      await store.deleteRun(RUN_ID, { by: 'kim', keepMs: 9 * WEEK_MS });
+    });
+    await backupTombstones(source(), backup());
+    const target = join(folder, 'target');
+    expect(await restoreBackup(backup(), target)).toMatchObject({ deletedRows: 100 });
+    await within(target, async (store) => {
+      expect(await store.findRun(RUN_ID)).toBeUndefined();
+      const [deleted] = await store.listDeletedRuns();
+      expect(deleted).toMatchObject({ id: RUN_ID, by: 'kim' });
+      expect(deleted?.purgeAtMs).toBeGreaterThan(Date.now() + 8 * WEEK_MS);
+      await store.restoreRun(RUN_ID);
+      expect(await countsOf(store)).toMatchObject({ metrics: [0, 100], artifacts: [3, 0] });
+    });
+  },
+);
+
 test('a damaged line of row tombstones is named, and nothing is restored without it', async () => {
   await within(source(), fill);
   await backupStore(source(), backup());
