@@ -1,4 +1,4 @@
-/** What the curves of a run do not show: rows of earlier sessions, and samples that were thinned out. */
+/** What the curves of a run do not show: rows of earlier sessions, and samples that were taken away. */
 import type { RunReader } from 'quark-sdk';
 import { readDownsampling } from 'quark-sdk/analysis';
 import { countText, formatCount } from '../parts/format.ts';
@@ -11,7 +11,7 @@ export type StoredRowFacts = {
 
 /** Reads them: two listings, and no rows. */
 export async function readStoredRows(reader: RunReader): Promise<StoredRowFacts> {
-  const [superseded, thinned] = await Promise.all([
+  const [superseded, fewer] = await Promise.all([
     reader.supersededRows(),
     readDownsampling(reader.store, reader.run.id),
   ]);
@@ -21,8 +21,8 @@ export async function readStoredRows(reader: RunReader): Promise<StoredRowFacts>
         ? undefined
         : `${countText(superseded, 'row')} of an earlier session, written after another one had taken the run over; not shown`,
     downsampled:
-      thinned === undefined
+      fewer === undefined
         ? undefined
-        : `the curves have at most ${formatCount(thinned.pointsPerMetric)} points a metric since ${new Date(thinned.atMs).toLocaleDateString()}: ${formatCount(thinned.rows)} of ${formatCount(thinned.rowsBefore)} rows are left`,
+        : `the curves have at most ${formatCount(fewer.pointsPerMetric)} points a metric since ${new Date(fewer.atMs).toLocaleDateString()}: ${formatCount(fewer.rows)} of ${formatCount(fewer.rowsBefore)} rows are left`,
   };
 }
