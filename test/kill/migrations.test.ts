@@ -1,21 +1,17 @@
 /** Stores of every earlier layout, opened by several processes at the same moment. */
 import { spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { toSqlite } from '../../src/store/sql/node/sqlite.ts';
-import type { SqlRow } from '../../src/store/sql/sql-database.ts';
-import { migrateStep, SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
+import { SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
 import { bundle } from '../support/bundle.mjs';
+import { FIRST_SHARED_LAYOUT, makePostgresAt, makeSqliteAt } from '../support/earlier-layouts.ts';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';
 
 const PROCESSES = 4;
-const FIXTURE = join(import.meta.dirname, '../fixtures/layout-1/store');
 const FIXTURE_RUNS = 5;
-/** The first layout that other servers than SQLite have had. */
-const FIRST_SHARED = 2;
 
 let program: string;
 
@@ -63,22 +59,6 @@ function startOpener(places: readonly string[]): {
   };
 }
 
-/** Takes steps of the layout up to a version. */
-async function migrateTo(
-  version: number,
-  run: (text: string, params: readonly unknown[]) => Promise<SqlRow[]> | SqlRow[],
-): Promise<void> {
-  for (;;) {
-    const steps = migrateStep('The database', version);
-    let step = steps.next();
-    while (step.done !== true) {
-      if ('calls' in step.value) throw new Error('Steps yield single statements.');
-      step = steps.next(await run(step.value.text, step.value.params));
-    }
-    if (!step.value) return;
-  }
-}
-
 describe('SQLite', () => {
   const versions = Array.from({ length: SQL_LAYOUT_VERSION }, (_, i) => i);
 
@@ -89,15 +69,7 @@ describe('SQLite', () => {
       const place = join(root, String(version));
       places.push(place);
       if (version === 0) continue;
-      await cp(FIXTURE, join(place, '.quark'), { recursive: true });
-      const database = new Database(join(place, '.quark', 'quark.db'));
-      await migrateTo(version, (text, params) => {
-        const statement = database.prepare(toSqlite(text)) as Database.Statement;
-        if (statement.reader) return statement.raw(true).all(params) as SqlRow[];
-        statement.run(params);
-        return [];
-      });
-      database.close();
+      await makeSqliteAt(place, version);
     }
     const answers = await openAtOnce(places);
     const expected = versions.map((version) => `runs ${version === 0 ? 0 : FIXTURE_RUNS}`);
@@ -116,30 +88,23 @@ describe('SQLite', () => {
 describe('PostgreSQL', () => {
   const versions = [
     0,
-    ...Array.from({ length: SQL_LAYOUT_VERSION - FIRST_SHARED }, (_, i) => FIRST_SHARED + i),
+    ...Array.from(
+      { length: SQL_LAYOUT_VERSION - FIRST_SHARED_LAYOUT },
+      (_, i) => FIRST_SHARED_LAYOUT + i,
+    ),
   ];
 
   test(`an empty schema, and schemas of each layout before ${SQL_LAYOUT_VERSION}: all processes open them, nothing is lost`, async () => {
+    const root = await mkdtemp(join(tmpdir(), 'quark-migrations-'));
     const schemas: TestSchema[] = [];
     for (const version of versions) {
       const schema = await makeSchema();
       schemas.push(schema);
       if (version === 0) continue;
-      await migrateTo(version, async (text, params) => {
-        let count = 0;
-        const rows = await schema.query(
-          text.replaceAll('?', () => `$${++count}`),
-          params,
-        );
-        return rows.map((row) => Object.values(row).map(Number));
-      });
-      await schema.query(
-        `INSERT INTO runs (space, id, project_id, project_name, status, started_at_ms, tags, document, revision)
-         VALUES ('', 'run_1', 'project_1', 'digits', 'running', 1.5, '[]', '{}', 1)`,
-      );
+      await makePostgresAt(schema, version, join(root, String(version)));
     }
     const answers = await openAtOnce(schemas.map((schema) => schema.uri));
-    const expected = versions.map((version) => `runs ${version === 0 ? 0 : 1}`);
+    const expected = versions.map((version) => `runs ${version === 0 ? 0 : FIXTURE_RUNS}`);
     expect(answers).toEqual(new Array(PROCESSES).fill(expected));
     for (const schema of schemas) {
       expect(await schema.query('SELECT version FROM quark_layout')).toEqual([
@@ -147,5 +112,6 @@ describe('PostgreSQL', () => {
       ]);
       await schema.remove();
     }
+    await rm(root, { recursive: true });
   });
 });

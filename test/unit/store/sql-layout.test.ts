@@ -1,73 +1,30 @@
 /** Databases of earlier layouts, and of later ones. */
-import { createHash } from 'node:crypto';
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import { SQL_LAYOUT_VERSION } from '../../../src/store/sql/sql-layout.ts';
-import type { SegmentManifest, Store, StoredRun } from '../../../src/store/store.ts';
+import {
+  FIXTURE_NOW_MS,
+  fixtureContent,
+  LAYOUT_1_STORE,
+  readFixture,
+} from '../../support/earlier-layouts.ts';
 import { segmentOf } from '../../support/segments.ts';
 
-const fixture = fileURLToPath(new URL('../../fixtures/layout-1/', import.meta.url));
-
-type Expected = {
-  readonly projects: unknown;
-  readonly runs: readonly StoredRun[];
-  readonly completed: readonly string[];
-  readonly leases: unknown;
-  readonly segments: Record<
-    string,
-    readonly { readonly manifest: SegmentManifest; readonly sha256: string }[]
-  >;
-  readonly blobs: readonly { readonly sha256: string; readonly size: number }[];
-};
-
-const expected = JSON.parse(await readFile(join(fixture, 'expected.json'), 'utf8')) as Expected;
-const clock = { now: () => 1_700_000_000_000 };
+const expected = await fixtureContent();
+const clock = { now: () => FIXTURE_NOW_MS };
 let directory: string;
 let path: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'quark-layout-'));
   path = join(directory, '.quark', 'quark.db');
-  await cp(join(fixture, 'store'), join(directory, '.quark'), { recursive: true });
+  await cp(LAYOUT_1_STORE, join(directory, '.quark'), { recursive: true });
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
-
-function sha256Of(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
-}
-
-/** Everything a store can be asked for, in the form of the fixture's expected.json. */
-async function readAll(store: Store): Promise<unknown> {
-  const segments: Record<string, unknown> = {};
-  for (const name of Object.keys(expected.segments)) {
-    const [runId = '', table = ''] = name.split('/');
-    const manifests = await store.listSegments({ runId, table });
-    const reads = await store.readSegments(manifests);
-    segments[name] = manifests.map((manifest, i) => {
-      const read = reads[i];
-      return { manifest, sha256: read?.kind === 'bytes' ? sha256Of(read.bytes) : read?.kind };
-    });
-  }
-  const blobs = [];
-  for (const { sha256 } of expected.blobs) {
-    const bytes = await store.getBlob(sha256);
-    blobs.push({ sha256, size: bytes?.byteLength });
-  }
-  const completed = await store.listRuns({ statuses: ['completed'], tags: ['all', 'ended'] });
-  return {
-    projects: await store.listProjects(),
-    runs: await store.listRuns(),
-    completed: completed.map((run) => run.id),
-    leases: await store.listLeases(),
-    segments,
-    blobs,
-  };
-}
 
 /** Tables and indexes of a database, however they came about. */
 function shapeOf(file: string): unknown {
@@ -90,7 +47,7 @@ function shapeOf(file: string): unknown {
 test('a store of layout 1 reads the same in this layout, and again when opened again', async () => {
   for (let round = 0; round < 2; round++) {
     const store = await openFileStorage(directory, { clock });
-    expect(await readAll(store)).toEqual(expected);
+    expect(await readFixture(store, expected)).toEqual(expected);
     await store.close();
   }
 });
@@ -135,7 +92,7 @@ test('a step that fails leaves the database in the layout it had', async () => {
   database.exec('DROP TABLE blob_spaces');
   database.close();
   const store = await openFileStorage(directory, { clock });
-  expect(await readAll(store)).toEqual(expected);
+  expect(await readFixture(store, expected)).toEqual(expected);
   await store.close();
 });
 
