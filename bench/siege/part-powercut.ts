@@ -8,6 +8,7 @@ import { snapshotOf } from './powercut/files.ts';
 import { stepsOf, type Step, type Synchronous } from './powercut/recording.ts';
 import { resendAfterCuts } from './powercut/resend.ts';
 import { statesOf, type CrashState, type Moment } from './powercut/states.ts';
+import { canTrace, compareSyncs, tracer, type SyncCounts } from './powercut/traced.ts';
 import {
   criterion,
   progress,
@@ -79,20 +80,41 @@ async function recorded(
     readonly synchronous: Synchronous;
     readonly steps: readonly Step[];
     readonly scratch: string;
+    readonly under?: readonly string[];
   },
 ): Promise<readonly Moment[]> {
   const { storage, synchronous, steps, scratch } = plan;
-  const writer = new Helper(program, false);
+  const writer = new Helper(program, false, plan.under);
   const moments: Moment[] = [{ files: new Map() }];
   try {
     for (const step of steps) {
       await writer.do({ kind: 'record', plan: { storage, synchronous, step } });
       moments.push({ files: await snapshotOf(storage, scratch) });
     }
+    await writer.end();
     return moments;
   } finally {
     writer.stop();
   }
+}
+
+/** Records under a tracer, and compares where SQLite waits for the disk with where states are cut. */
+export async function traceSyncs(
+  folder: string,
+  program: string,
+  plan: { readonly seed: number; readonly steps: number; readonly synchronous: Synchronous },
+): Promise<SyncCounts> {
+  const { synchronous } = plan;
+  const scratch = await mkdtemp(join(folder, `${synchronous}-traced-`));
+  const storage = join(scratch, 'store');
+  await mkdir(join(storage, '.quark'), { recursive: true });
+  const steps = stepsOf(plan.seed, plan.steps);
+  const calls = join(scratch, 'calls');
+  const under = tracer(calls);
+  const moments = await recorded(program, { storage, synchronous, steps, scratch, under });
+  const counts = await compareSyncs(calls, moments, synchronous);
+  await rm(scratch, { recursive: true, force: true });
+  return counts;
 }
 
 /** So many of them, of each kind about as many, in the order of the recording. */
@@ -137,6 +159,9 @@ export async function siegeOfPower(siege: Siege): Promise<Report> {
       ),
     );
   }
+  const traced = await tracedPart(siege, sizes.steps);
+  tables.push(traced.table);
+  criteria.push(...traced.criteria);
   const resent = await resendAfterCuts(siege.folder, {
     seed: siege.seed,
     ...(siege.isLong ? RESEND_LONG : RESEND_SHORT),
@@ -157,4 +182,32 @@ export async function siegeOfPower(siege: Siege): Promise<Report> {
     `${resent.states} of a service, ${rowsLost} rows sent again`,
   ];
   return { tables, criteria, figures };
+}
+
+/** The waits of both ways, or why they were not traced. */
+async function tracedPart(
+  siege: Siege,
+  steps: number,
+): Promise<{ readonly table: Table; readonly criteria: readonly Criterion[] }> {
+  const title = 'Where SQLite waits for the disk, by its system calls';
+  const head = ['synchronous', 'waits for the log', 'ends of transactions'];
+  if (!canTrace())
+    return { table: { title, head, rows: [['left out: no strace here', '', '']] }, criteria: [] };
+  const rows: (readonly string[])[] = [];
+  const criteria: Criterion[] = [];
+  for (const synchronous of MODES) {
+    const plan = { seed: siege.seed, steps, synchronous };
+    const { syncs, boundaries, wrong } = await traceSyncs(siege.folder, siege.program, plan);
+    rows.push([synchronous, String(syncs), String(boundaries)]);
+    criteria.push(
+      criterion(
+        `powercut: synchronous=${synchronous}: SQLite waits for the disk where the states are cut`,
+        wrong.length === 0 && syncs > 0 && boundaries > 0,
+        wrong.length === 0
+          ? `${syncs} waits for the log, ${boundaries} ends of transactions`
+          : wrong.slice(0, 5).join(' | '),
+      ),
+    );
+  }
+  return { table: { title, head, rows }, criteria };
 }

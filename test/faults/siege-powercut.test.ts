@@ -3,9 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cutPower } from '../../bench/siege/part-powercut.ts';
+import { cutPower, traceSyncs } from '../../bench/siege/part-powercut.ts';
 import { Verifier } from '../../bench/siege/powercut/check.ts';
 import { resendAfterCuts } from '../../bench/siege/powercut/resend.ts';
+import { canTrace, comparedSyncs } from '../../bench/siege/powercut/traced.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
 
 const PLAN = { seed: 16, steps: 18, states: 26 };
@@ -60,4 +61,63 @@ test('the power is cut under a service: its client finds what is lost, and sends
   } finally {
     await services.remove();
   }
+});
+
+test.runIf(canTrace()).each(['full', 'normal'] as const)(
+  'synchronous=%s: SQLite waits for the disk where the states are cut',
+  async (synchronous) => {
+    const { syncs, boundaries, wrong } = await traceSyncs(folder, program.path, {
+      ...PLAN,
+      synchronous,
+    });
+    expect(wrong).toEqual([]);
+    expect(syncs).toBeGreaterThan(0);
+    expect(boundaries).toBeGreaterThan(synchronous === 'full' ? syncs - 1 : syncs);
+  },
+);
+
+test('system calls in the wrong order are found', () => {
+  const [log, database] = ['/s/quark.db-wal', '/s/quark.db'];
+  const header = `pwrite64(9<${log}>, "${'\\x37'.repeat(32)}", 32, 0) = 32`;
+  const frame = `pwrite64(9<${log}>, "${'\\x00'.repeat(32)}"..., 4096, 32) = 4096`;
+  const page = `pwrite64(8<${database}>, "${'\\x00'.repeat(32)}"..., 4096, 0) = 4096`;
+  const found = (...calls: readonly string[]): readonly string[] =>
+    comparedSyncs(calls.map((call) => `7  ${call}`).join('\n'), [], 'full').wrong;
+  const sync = `fdatasync(9<${log}>) = 0`;
+  expect(found(header, frame, sync, page, `fdatasync(8<${database}>) = 0`, header)).toEqual([]);
+  expect(found(header, frame, page)).toEqual(['a page of the database is written before its log']);
+  expect(
+    found(
+      header,
+      frame,
+      'fdatasync(9<' + `${log}> <unfinished ...>`,
+      '<... fdatasync resumed>) = 0',
+      page,
+    ),
+  ).toEqual([]);
+  expect(found(header, frame, sync, page, header)).toEqual([
+    'the log begins anew before the database file',
+  ]);
+});
+
+test('a transaction in the log that was not waited for is found', () => {
+  const file = Buffer.alloc(32 + 24 + 4096);
+  file.writeUInt32BE(0x377f0682, 0);
+  file.writeUInt32BE(4096, 8);
+  // The number of pages after the transaction, and both salts, in the only frame.
+  file.writeUInt32BE(1, 32 + 4);
+  const hex = [...file.subarray(0, 32)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`);
+  const calls = [
+    `pwrite64(9</s/quark.db-wal>, "${hex.join('')}", 32, 0) = 32`,
+    'pwrite64(9</s/quark.db-wal>, "frame"..., 24, 32) = 24',
+    'pwrite64(9</s/quark.db-wal>, "page"..., 4096, 56) = 4096',
+  ];
+  const moments = [{ files: new Map([['quark.db-wal', file]]) }];
+  const found = (synchronous: 'full' | 'normal', ...more: readonly string[]): readonly string[] => {
+    const text = [...calls, ...more].map((call) => `7  ${call}`).join('\n');
+    return comparedSyncs(text, moments, synchronous).wrong;
+  };
+  expect(found('full', 'fdatasync(9</s/quark.db-wal>) = 0')).toEqual([]);
+  expect(found('full').join()).toMatch(/no wait at 4152/);
+  expect(found('normal')).toEqual([]);
 });
