@@ -90,7 +90,7 @@ test('system calls in the wrong order are found', () => {
     found(
       header,
       frame,
-      'fdatasync(9<' + `${log}> <unfinished ...>`,
+      `fdatasync(9<${log}> <unfinished ...>`,
       '<... fdatasync resumed>) = 0',
       page,
     ),
