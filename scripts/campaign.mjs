@@ -85,6 +85,7 @@ const PARTS = {
         ],
         { QUARK_RUNS: '5', isSeeded: true },
       ),
+      tests('made trainings', ['test/property/stories'], { QUARK_RUNS: '17', isSeeded: true }),
       tests('hostile requests', ['test/faults/hostile.test.ts'], {
         QUARK_RUNS: '13',
         isSeeded: true,

@@ -202,7 +202,8 @@ test.each<[string, number[], string[]]>([
   ['the smallest numbers', Array.from({ length: 50 }, (_, i) => 5e-324 * (50 - i)), []],
 ])('%s has a defined answer', (_name, values, expected) => {
   const { alerts } = analyze(createRunColumns({ metrics: [loss('train/loss', values)] }));
-  expect(alerts.map(({ ruleId }) => ruleId)).toEqual(expected);
+  const claims = alerts.filter(({ severity }) => severity !== 'info');
+  expect(claims.map(({ ruleId }) => ruleId)).toEqual(expected);
 });
 
 test('anything at all has an answer that can be stored', () => {

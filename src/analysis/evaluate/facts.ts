@@ -73,7 +73,9 @@ export function* judgeInSteps(
     return { found, phases: seen, coverage, problems, unhealthy: new Set() };
   const told = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
   const agreed = found.filter((one) => isAgreed(one, told));
-  const remarks = remarksOn(told, agreed, signals).filter(({ rule }) =>
+  // Of what was not judged nothing is remarked.
+  const said = coverage.headline === null ? remarksOn(told, agreed, signals) : [];
+  const remarks = said.filter(({ rule }) =>
     SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)),
   );
   return {
@@ -243,7 +245,10 @@ function unhealthyOf(
   found: readonly Found[],
 ): ReadonlySet<AlertCategory> {
   const unhealthy = new Set<AlertCategory>();
-  if (endsIn(phases, 'divergence')) unhealthy.add('optimization');
+  const isFlat = found.some(
+    ({ finding, rule }) => rule.id === lossNotDecreasing.id && finding.severity !== 'info',
+  );
+  if (isFlat || endsIn(phases, 'divergence')) unhealthy.add('optimization');
   if (endsIn(phases, 'overfitting_onset')) unhealthy.add('generalization');
   if (found.some(({ rule }) => rule.id === runEnd.id)) unhealthy.add('runtime');
   return unhealthy;

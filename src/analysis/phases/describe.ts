@@ -212,7 +212,7 @@ function overfitting(
   return [
     {
       source,
-      text: `${source} stays ${val.isSigned ? '' : `${percent(one.regression)} `}above its best of ${short(one.best)} while ${primary.part.key} goes on falling`,
+      text: `${source} is typically ${val.isSigned ? '' : `${percent(one.regression)} `}above its best of ${short(one.best)} while ${primary.part.key} goes on falling`,
       observed: one.regression,
       threshold: thresholds.overfittingMinValidationRegression,
       isLeast: true,

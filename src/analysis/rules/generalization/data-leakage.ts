@@ -7,6 +7,7 @@ import { say, sayShare } from '../../text/sentences.ts';
 export const dataLeakage = defineRuleOfKinds({
   id: 'data_leakage',
   category: 'generalization',
+  needs: { anyOf: ['batches'] },
   detects:
     'An input that is the target itself, and samples of the validation that the model is trained on.',
   source:

@@ -14,6 +14,7 @@ const MIN_SCORE = 4;
 export const sortedSamples = defineRule({
   id: 'sorted_samples',
   category: 'generalization',
+  needs: { anyOf: ['labels'] },
   detects:
     'Batches whose classes are those of the batch before: the samples come sorted, and are not shuffled.',
   source:

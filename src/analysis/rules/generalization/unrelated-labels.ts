@@ -6,6 +6,7 @@ import { say } from '../../text/sentences.ts';
 export const unrelatedLabelsRule = defineRule({
   id: 'unrelated_labels',
   category: 'generalization',
+  needs: { anyOf: ['loss_pair'] },
   detects:
     'A validation that never got better than chance while training went far below it: labels do not belong to their samples.',
   source:

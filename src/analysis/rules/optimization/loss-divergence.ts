@@ -3,7 +3,7 @@ import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { blockRows, noiseOf, leastSignedRise } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { median, trailingRun } from '../../signals/statistics.ts';
-import { say, sayShare, when } from '../../text/sentences.ts';
+import { rangeWithin, say, sayShare, when } from '../../text/sentences.ts';
 
 /** Times the least rise, from which such a loss is beyond comparison with what it was. */
 const BEYOND = 10;
@@ -61,8 +61,11 @@ export const lossDivergence = defineRule({
       const lost = improvement > 0 ? rise / improvement : Number.POSITIVE_INFINITY;
       const rows = blockRows(profile, levels.length - checks, levels.length - 1);
       const bestAt = positionAt(series, blockRows(profile, bestBlock, bestBlock)[0]);
-      const isSigned = profile.isSigned;
-      return [{ series, rows, best, bestAt, start, last, rise, lost, limit, checks, isSigned }];
+      const { isSigned } = profile;
+      const { low } = rangeWithin(series.values, rows);
+      return [
+        { series, rows, best, bestAt, start, last, rise, lost, limit, checks, isSigned, low },
+      ];
     });
   },
   finding: {
@@ -74,8 +77,12 @@ export const lossDivergence = defineRule({
       warning: () => true,
     },
     title: ({ series }) => `${series.key} diverges`,
-    fact: ({ best, bestAt, last, rows, series }) =>
-      `${series.key} has risen from its best level ${say(best)} at ${sayPosition(bestAt)} to ${say(last)} and has stayed up since ${sayPosition(positionAt(series, rows[0]))}.`,
+    fact: ({ best, bestAt, last, low, rows, series }) => {
+      const since = `since ${sayPosition(positionAt(series, rows[0]))}`;
+      // Of single values, noise may be as low as the best level was.
+      const stays = low > best ? `it has been above ${say(low)}` : 'no level was as low';
+      return `${series.key} has risen from its best level ${say(best)} at ${sayPosition(bestAt)} to ${say(last)}; ${stays} ${since}.`;
+    },
     confidence: ({ checks }, t) => (checks >= 2 * t.lossDivergenceChecks ? 0.95 : 0.85),
     evidence: ({ best, checks, last, limit, lost, rise, rows, series }) => {
       const share = when(Number.isFinite(lost), `, ${sayShare(lost)} of what was gained`);

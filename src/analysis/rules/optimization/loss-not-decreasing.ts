@@ -10,7 +10,7 @@ import { defineRuleOfKinds } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
 import type { Signals } from '../../signals/signals.ts';
 import { median, trendScore } from '../../signals/statistics.ts';
-import { say, sayShare, when } from '../../text/sentences.ts';
+import { rangeWithin, say, sayRange, sayShare, when } from '../../text/sentences.ts';
 
 /** Levels that the best span of a run is the median of: noise does not reach it. */
 const BEST_SPAN = 5;
@@ -165,6 +165,8 @@ type Flat = {
   readonly late: number;
   readonly level: number;
   readonly hasRisen: boolean;
+  /** The lowest and the highest value. */
+  readonly within: { readonly low: number; readonly high: number };
   /** The level of chance that the loss lies at; NaN where it does not. */
   readonly chance: number;
   readonly fallShare: number;
@@ -178,9 +180,11 @@ function sayCourse({
   hasRisen,
   late,
   level,
-}: Pick<Flat, 'chance' | 'early' | 'hasRisen' | 'late' | 'level'>): string {
-  if (hasRisen) return `rose from about ${say(early)} to ${say(late)}`;
-  return `stayed at about ${say(level)}${when(!Number.isNaN(chance), `, which is chance (${say(chance)}),`)}`;
+  within,
+}: Pick<Flat, 'chance' | 'early' | 'hasRisen' | 'late' | 'level' | 'within'>): string {
+  const range = sayRange(within);
+  if (hasRisen) return `rose from about ${say(early)} to ${say(late)}, always ${range},`;
+  return `stayed ${range}, in the second half at about ${say(level)}${when(!Number.isNaN(chance), `, which is chance (${say(chance)})`)},`;
 }
 
 /** What is known beside a loss. */
@@ -237,6 +241,7 @@ function flatOf(
     early,
     late,
     level: levelOf(profile, 0.5, 1),
+    within: rangeWithin(series.values, blockRows(profile, 0, levels.length - 1)),
     hasRisen: late - early > 0.1 * scale + 2 * error,
     chance: isResting ? chance : Number.NaN,
     fallShare: fall / (scale || 1),

@@ -1,9 +1,9 @@
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
-import { blockRows, levelOf, type Profile } from '../../signals/profile.ts';
+import { blockRows, type Profile } from '../../signals/profile.ts';
 import { medianInPlace } from '../../signals/quickselect.ts';
 import { defineRule } from '../../signals/rule.ts';
-import { say, sayShare } from '../../text/sentences.ts';
+import { rangeWithin, sayRange, sayShare } from '../../text/sentences.ts';
 
 export const plateau = defineRule({
   id: 'plateau',
@@ -51,13 +51,13 @@ export const plateau = defineRule({
     if (1 - since < t.plateauMinShare || isSolved || !hasLearned || signals.isHarmed) return [];
     const { length } = profile.levels;
     const rows = blockRows(profile, Math.min(length - 1, Math.ceil(since * length)), length - 1);
-    return [{ series, rows, level: levelOf(profile, since, 1), share: 1 - since }];
+    return [{ series, rows, range: rangeWithin(series.values, rows), share: 1 - since }];
   },
   finding: {
     levels: 'info',
     title: 'No more improvement',
-    fact: ({ level, rows, series, share }) =>
-      `${series.key} has stayed at about ${say(level)} since ${sayPosition(positionAt(series, rows[0]))}, the last ${sayShare(share)} of the run.`,
+    fact: ({ range, rows, series, share }) =>
+      `${series.key} has been ${sayRange(range)} since ${sayPosition(positionAt(series, rows[0]))}, the last ${sayShare(share)} of the run.`,
     confidence: 0.75,
     evidence: ({ rows, series, share }, t) => [
       observe(ofMetric(series), rows, `Flat for ${sayShare(share)} of the run.`, {
