@@ -10,8 +10,8 @@ const falling = {
   harm: 'metric',
   layer: null,
   o: { rewardSign: -1 },
-  causes: ['reward_falling'],
-  accepted: ['reward_falling', 'loss_divergence', 'loss_not_decreasing'],
+  causes: ['reward_decline'],
+  accepted: ['reward_decline', 'loss_divergence', 'loss_not_decreasing'],
 };
 
 /** A pole on a cart, as in the textbook; an episode lasts until it falls, or 60 steps. */

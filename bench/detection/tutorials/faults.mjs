@@ -23,8 +23,8 @@ const TABLE = {
   },
   ascent: {
     o: { ascent: true },
-    causes: ['loss_divergence', 'loss_not_decreasing', 'non_finite', 'reward_falling'],
-    accepted: [...TOO_FAST, 'reward_falling'],
+    causes: ['loss_divergence', 'loss_not_decreasing', 'non_finite', 'reward_decline'],
+    accepted: [...TOO_FAST, 'reward_decline'],
   },
   unnormalised: {
     o: { inputScale: 150, inputShift: 1.2 },
