@@ -49,7 +49,10 @@ const PARTS = {
         QUARK_RUNS: '10',
       }),
       tests('PostgreSQL', ['test/kill/postgres-kill.test.ts'], { QUARK_RUNS: '11' }),
-      tests('upgrade', ['test/kill/upgrade-kill.test.ts'], { QUARK_RUNS: '5', QUARK_LONG: '1' }),
+      tests('upgrade', ['test/kill/upgrade-kill.test.ts', 'test/kill/idb-upgrade-kill.test.ts'], {
+        QUARK_RUNS: '5',
+        QUARK_LONG: '1',
+      }),
       tests(
         'service',
         [
