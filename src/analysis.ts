@@ -201,6 +201,7 @@ export {
 export { findRoleSeries, type RoleSeries } from './analysis/signals/roles/loss-roles.ts';
 export { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from './analysis/signals/roles/role-keys.ts';
 export { findRoles } from './analysis/signals/roles/roles.ts';
+export { sayRoles } from './analysis/signals/roles/say-roles.ts';
 export type {
   RoleCandidate,
   RoleChoice,

@@ -116,6 +116,7 @@ export { type LayerSummaryRecord } from './records/layer-summary.ts';
 export { type ParameterDistributionRecord } from './records/parameter-distribution.ts';
 export { type ParameterSummaryRecord } from './records/parameter-summary.ts';
 export { type PhaseRecord } from './records/phase.ts';
+export type { AskedRoles, RoleName } from './records/run-roles.ts';
 export { type ProjectRecord } from './records/project.ts';
 export { type RunRecord } from './records/run.ts';
 export { type SystemTelemetryRecord } from './records/system-telemetry.ts';

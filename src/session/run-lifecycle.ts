@@ -2,6 +2,7 @@
 import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import type { JsonObject } from '../base/json.ts';
+import { rolesAsStored } from '../records/run-roles.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { schemaVersionOf } from '../schema/version.ts';
 import { parseRun } from '../read/runs.ts';
@@ -36,7 +37,7 @@ export type RunFacts = { readonly gitCommit: string | null; readonly environment
 /** A run that begins now, with its id, before it is in a store. */
 export function newRun(
   nowMs: number,
-  { config, parentRunId, project, strictMode, tags }: CheckedStart,
+  { config, parentRunId, project, roles, strictMode, tags }: CheckedStart,
   facts: RunFacts,
   store: Pick<Store, 'location'> | undefined,
 ): RunRecord {
@@ -55,7 +56,7 @@ export function newRun(
     strictMode,
     tags,
     config,
-    environment: facts.environment,
+    environment: { ...facts.environment, ...rolesAsStored(roles) },
     startedAt: at,
     endedAt: null,
     updatedAt: at,

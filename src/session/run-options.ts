@@ -3,6 +3,7 @@ import { checkFlag, checkOptionNames, checkPositive, isGiven } from '../base/ass
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
+import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
 import { checkLabel } from '../base/names.ts';
 import { defaultLocation, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
@@ -44,6 +45,11 @@ export type StartRunOptions = SessionOptions & {
   /** The run this one continues from; it must be in the same store. */
   readonly parentRunId?: string | null | undefined;
   /**
+   * Metrics that play a role, by their keys, such as `{ trainLoss: 'objective' }`; the run remembers them, and analyses and pages use them.
+   * Default: found by the names of all metrics.
+   */
+  readonly roles?: AskedRoles | undefined;
+  /**
    * Whether storage failures throw. Default: false, so that training continues. The session then buffers rows in memory, retries
    * to open and write the storage, and reports failures through {@link SessionOptions.onRecordingProblem},
    * `session.recordingStatus()` and the console. Invalid options throw in both modes.
@@ -63,7 +69,7 @@ const SESSION_NAMES = [
   'clock',
   ...PERSISTENCE_NAMES,
 ] as const;
-const START_NAMES = ['project', 'config', 'tags', 'parentRunId', 'strictMode'] as const;
+const START_NAMES = ['project', 'config', 'tags', 'parentRunId', 'roles', 'strictMode'] as const;
 
 /** Checked options of a new run. */
 export type CheckedStart = {
@@ -71,6 +77,7 @@ export type CheckedStart = {
   readonly config: JsonObject;
   readonly tags: readonly string[];
   readonly parentRunId: string | null;
+  readonly roles: AskedRoles;
   readonly strictMode: boolean;
 };
 
@@ -90,6 +97,7 @@ export function checkStartOptions(options: StartRunOptions): CheckedStart {
         : (JSON.parse(encodeJsonObject('config', config)) as JsonObject),
     tags: checkTags(tags),
     parentRunId: parentRunId ?? null,
+    roles: checkRoles('roles', options.roles),
     strictMode,
   };
 }

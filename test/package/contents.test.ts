@@ -343,6 +343,7 @@ describe('exported names', () => {
         "loadSeriesKernel",
         "readDownsampling",
         "report",
+        "sayRoles",
         "sayVerdict",
         "silenceOf",
         "tabulateHardBatches",

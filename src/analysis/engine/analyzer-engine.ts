@@ -43,6 +43,7 @@ import {
 import { alertIds } from '../own/own-rules.ts';
 import { jobRunOf } from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
+import { rememberRoles } from '../evaluate/remember-roles.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
@@ -84,6 +85,8 @@ export class AnalyzerEngine {
    * Analyses what the run has so far; what the session has buffered is made durable first, unless `columns` are given. A run that has ended can be
    * analysed too, as long as its store is open.
    *
+   * Roles of the settings are remembered with the run, in its environment, when the result is stored: later analyses and pages use them.
+   *
    * Without strict mode the result of a session's run is returned also when it cannot be stored; `recordingStatus()` has the
    * failure, and the records have `sequence: null`. What cannot be read cannot be analysed: then it rejects, in both modes.
    *
@@ -102,7 +105,9 @@ export class AnalyzerEngine {
     if (!checked.persist) return result;
     const destination = { ...run, replaces: checked.replaceExisting, nowMs };
     let stored = result;
+    const { roles } = this.#settings;
     const write = async (): Promise<void> => {
+      await rememberRoles(run.store, run.runId, roles, nowMs);
       const alerts = await storeAlerts(result.alerts, destination);
       const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
       const isAbsolute = this.#settings.compatibility === 'abiotic-quark';

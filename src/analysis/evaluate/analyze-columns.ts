@@ -6,6 +6,8 @@ import { evidenceRecord, type EvidenceRecord } from '../../records/evidence.ts';
 import { healthScoreTable, type HealthScoreRecord } from '../../records/health-score.ts';
 import { checkRoleKeys } from '../../records/run-roles.ts';
 import type { Dict } from '../../schema/record.ts';
+import type { Roles } from '../signals/roles/role-types.ts';
+import { rolesDict } from '../signals/roles/say-roles.ts';
 import { schemaVersionOf } from '../../schema/version.ts';
 import {
   audibleAlerts,
@@ -43,6 +45,8 @@ export type AnalyzerResult = {
   readonly problems: readonly RuleProblem[];
   /** Which questions were asked of the run, on what data, and which could not be asked. */
   readonly coverage: Coverage;
+  /** Which metric plays which role, and how sure that is. */
+  readonly roles: Roles;
   /** The result as a plain dictionary with snake_case names. */
   readonly toDict: () => Dict;
 };
@@ -93,7 +97,7 @@ export function resultOfFacts(
   const { createId = (prefix, name) => `${prefix}_${columns.run.runId}_${name}` } = options;
   const timestamp = new Date(options.nowMs).toISOString();
   const { runId } = columns.run;
-  const { coverage, found, problems, unhealthy } = facts;
+  const { coverage, found, problems, roles, unhealthy } = facts;
   const rated = found.map(({ finding, rule }, i): RatedAlert => ({
     confidence: finding.confidence,
     alert: alertOf(rule, finding, {
@@ -123,6 +127,7 @@ export function resultOfFacts(
     alerts,
     healthScores: scores,
     coverage,
+    roles,
     problems,
     silenced,
     isAbsolute,
@@ -213,7 +218,9 @@ export function resultOf({
       run_id: parts.runId,
       alerts: parts.alerts.map((alert) => alert.toDict()),
       health_scores: parts.healthScores.map((score) => score.toDict()),
-      ...(isAbsolute ? {} : { coverage: coverageDict(parts.coverage) }),
+      ...(isAbsolute
+        ? {}
+        : { coverage: coverageDict(parts.coverage), roles: rolesDict(parts.roles) }),
       ...when('silenced', parts.silenced.map(silencedDict)),
       ...when('problems', parts.problems.map(problemDict)),
     }),

@@ -19,6 +19,7 @@ import { runEnd } from '../rules/runtime/run-end.ts';
 import type { RunPosition } from '../signals/positions.ts';
 import type { Finding, Rule } from '../signals/rule-types.ts';
 import { seriesOfRoles } from '../signals/roles/loss-roles.ts';
+import type { Roles } from '../signals/roles/role-types.ts';
 import { Signals } from '../signals/signals.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
 import { coverageOf, type Coverage } from './coverage.ts';
@@ -32,6 +33,8 @@ export type JudgedFacts = {
   /** In order, without gap or overlap. */
   readonly phases: readonly FoundPhase[];
   readonly coverage: Coverage;
+  /** Which metric plays which role. */
+  readonly roles: Roles;
   /** Rules of one's own that could not be judged. */
   readonly problems: readonly RuleProblem[];
   /** Categories that nobody may call healthy, as the run ended in a phase, or in a way, that is not. */
@@ -64,13 +67,14 @@ export function* judgeInSteps(
   { kernel = jsSeriesKernel, nowMs, phases = checkPhaseThresholds() }: JudgeFactsOptions,
 ): Generator<number, JudgedFacts> {
   const signals = new Signals(columns, settings);
+  const { roles } = signals;
   const problems: RuleProblem[] = [];
   const found = yield* findStepwise(columns, settings, nowMs, (one) => problems.push(one), signals);
   const seen = findPhasesWith(seriesOfRoles(signals.roles), phases, kernel);
   const coverage = coverageOf(columns, signals, settings, problems);
   // What abiotic-quark says of a run are its rules alone.
   if (settings.compatibility === 'abiotic-quark')
-    return { found, phases: seen, coverage, problems, unhealthy: new Set() };
+    return { found, phases: seen, coverage, roles, problems, unhealthy: new Set() };
   const told = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
   const agreed = found.filter((one) => isAgreed(one, told));
   // Of what was not judged nothing is remarked.
@@ -82,6 +86,7 @@ export function* judgeInSteps(
     found: inRuleOrder([...agreed, ...remarks], settings),
     phases: told,
     coverage,
+    roles,
     problems,
     unhealthy: unhealthyOf(told, agreed),
   };

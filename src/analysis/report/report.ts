@@ -13,7 +13,9 @@ import { loadRunData, runToCompare } from '../compare/run-data.ts';
 import { analyzePhases } from '../evaluate/phases-of.ts';
 import type { PhaseAnalyzerConfig } from '../phases/thresholds.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
-import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
+import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
+import { rolesOf } from '../signals/metric-keys.ts';
+import { sayRoles } from '../signals/roles/say-roles.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { durationText, shortText } from '../text/number-text.ts';
 import { reportHtml } from './report-html.ts';
@@ -65,7 +67,7 @@ export async function report(
   const about = {
     title: title ?? (project === null ? run.runId : `${project}: ${run.runId}`),
     generatedAt: new Date(nowMs).toISOString(),
-    facts: factsOf(columns, found.facts, nowMs),
+    facts: [...factsOf(columns, found.facts, nowMs), ...judgedBy(columns, analyzer)],
   };
   const silenced = silencedAlerts(found.alerts, silencesOf(columns.events), nowMs);
   const model = modelOf(columns, { ...found, silenced }, about);
@@ -74,6 +76,12 @@ export async function report(
     markdown: reportMarkdown(model),
     html: reportHtml(model, await analysisKernel()),
   });
+}
+
+function judgedBy(columns: RunColumns, analyzer: AnalyzerEngineConfig): ReportModel['facts'] {
+  const { roles } = rolesOf(columns, checkAnalyzerConfig(analyzer));
+  const said = sayRoles(roles);
+  return said === '' ? [] : [['judged by', said]];
 }
 
 type Found = Pick<ReportModel, 'alerts' | 'healthScores' | 'phases'> & {

@@ -4,6 +4,7 @@ import {
   findHardBatches,
   groupAlerts,
   loadRunColumns,
+  sayRoles,
   tabulateHardBatches,
   type AlertGroup,
   type AnalyzerResult,
@@ -12,6 +13,7 @@ import {
 import { ALERT_SEVERITIES } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const analyzeCommand: Command = {
@@ -21,6 +23,7 @@ export const analyzeCommand: Command = {
     positionals: ['RUN|PATH...'],
     options: {
       ...STORAGE_OPTIONS,
+      ...ROLE_OPTIONS,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       'fail-on': {
         kind: 'text',
@@ -34,13 +37,14 @@ export const analyzeCommand: Command = {
   },
   run: ({ io, args, style }) => {
     const failOn = args.text('fail-on');
+    const roles = askedRoles(args);
     const least = ALERT_SEVERITIES.findIndex((severity) => severity === failOn);
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const results: { result: AnalyzerResult; data: HardBatches | undefined }[] = [];
       const persist = checkSaves(args, runs, 'analyze');
       for (const { name, reader } of runs) {
         const columns = await loadRunColumns(reader);
-        const result = await new AnalyzerEngine(reader).analyze({ persist, columns });
+        const result = await new AnalyzerEngine(reader, { roles }).analyze({ persist, columns });
         const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
         if (!args.flag('json')) {
@@ -95,7 +99,9 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
       : overall === undefined || overall.score === null
         ? ''
         : 'No alerts.\n';
-  return [`${first}\n`, found, scores].filter((part) => part !== '').join('\n');
+  const judgedBy = sayRoles(result.roles);
+  const by = judgedBy === '' ? '' : `Judged by ${onTerminal(judgedBy)}.\n`;
+  return [`${first}\n`, by, found, scores].filter((part) => part !== '').join('\n');
 }
 
 function groupDict({ cause, consequences, severity }: AlertGroup): object {

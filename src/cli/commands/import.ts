@@ -17,6 +17,7 @@ import {
   STORAGE_OPTIONS,
   type Command,
 } from '../support/command.ts';
+import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { table } from '../support/text.ts';
 
 const SHOWN_PROBLEMS = 20;
@@ -44,6 +45,7 @@ export const importCommand: Command = {
         value: 'PATTERN',
         help: 'How lines of text logs are read: "round (?<step>\\d+) loss (?<loss>\\S+)". May be given more than once.',
       },
+      ...ROLE_OPTIONS,
       tag: { kind: 'list', value: 'TAG', help: 'Label of every run.' },
       json: JSON_OPTION,
     },
@@ -68,6 +70,7 @@ export const importCommand: Command = {
     let report: ImportReport;
     try {
       report = await importRuns(files, store, {
+        roles: askedRoles(args),
         ...(args.text('project') === undefined ? {} : { project: args.text('project') }),
         ...(args.text('format') === undefined ? {} : { format: args.text('format') }),
         ...(args.list('pattern') === undefined ? {} : { pattern: args.list('pattern') }),

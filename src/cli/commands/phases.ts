@@ -2,6 +2,7 @@
 import { PhaseAnalyzer, type PhaseAnalysisResult } from '../../analysis.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const phasesCommand: Command = {
@@ -11,6 +12,7 @@ export const phasesCommand: Command = {
     positionals: ['RUN|PATH...'],
     options: {
       ...STORAGE_OPTIONS,
+      ...ROLE_OPTIONS,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       json: JSON_OPTION,
     },
@@ -21,7 +23,9 @@ export const phasesCommand: Command = {
       const results: PhaseAnalysisResult[] = [];
       const persist = checkSaves(args, runs, 'phases');
       for (const { name, reader } of runs) {
-        const result = await new PhaseAnalyzer(reader).analyze({ persist });
+        const result = await new PhaseAnalyzer(reader, { roles: askedRoles(args) }).analyze({
+          persist,
+        });
         results.push(result);
         if (args.flag('json')) continue;
         if (runs.length > 1) await io.stdout.write(`${style.bold(onTerminal(name))}\n`);

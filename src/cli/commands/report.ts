@@ -5,6 +5,7 @@ import { report } from '../../analysis.ts';
 import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { UsageError } from '../support/args.ts';
 import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
+import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal } from '../support/text.ts';
 
 export const reportCommand: Command = {
@@ -14,6 +15,7 @@ export const reportCommand: Command = {
     positionals: ['RUN|PATH'],
     options: {
       ...STORAGE_OPTIONS,
+      ...ROLE_OPTIONS,
       html: { kind: 'flag', help: 'Write HTML rather than Markdown.' },
       out: {
         kind: 'text',
@@ -36,7 +38,12 @@ export const reportCommand: Command = {
       }
       const out = args.text('out');
       const title = args.text('title') ?? (run.isStored ? undefined : run.name);
-      const made = await report(run.reader, title === undefined ? {} : { title });
+      const roles = askedRoles(args);
+      const made = await report(run.reader, {
+        ...(title === undefined ? {} : { title }),
+        analyzer: { roles },
+        phases: { roles },
+      });
       const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');
       const text = isHtml ? made.html : made.markdown;
       if (out === undefined) await io.stdout.write(text);

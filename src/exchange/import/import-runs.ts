@@ -5,6 +5,7 @@ import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
 import { checkLabel, toLabel } from '../../base/names.ts';
 import { checkStore } from '../../read/runs.ts';
+import { checkRoles, ROLE_NAMES, rolesAsStored, type AskedRoles } from '../../records/run-roles.ts';
 import type { Store } from '../../store/store.ts';
 import { IMPORTERS } from './importers.ts';
 import type {
@@ -26,7 +27,7 @@ import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { ImportNotes, type ImportNoteLists } from './import-notes.ts';
-import { KnownRun, RunWriter } from './sink/run-writer.ts';
+import { KnownRun, RunWriter, type WrittenRun } from './sink/run-writer.ts';
 import { linearPatterns } from './text/user-patterns.ts';
 
 /** Options of {@link importRuns}. */
@@ -41,6 +42,11 @@ export type ImportOptions = ImportFormatOptions & {
   readonly keyRules?: readonly KeyRule[] | undefined;
   /** Labels of every run. */
   readonly tags?: readonly string[] | undefined;
+  /**
+   * Metrics that play a role, by their keys as they are stored; each run remembers those it has, and what one does not have is a problem of
+   * the report. Default: found by the names of all metrics.
+   */
+  readonly roles?: AskedRoles | undefined;
   /** Bounds of what is taken from files. */
   readonly limits?: Partial<ImportLimits> | undefined;
   /** Called now and then. */
@@ -80,6 +86,7 @@ const OPTION_NAMES = [
   'importers',
   'keyRules',
   'tags',
+  'roles',
   'limits',
   'onProgress',
   'signal',
@@ -271,8 +278,10 @@ class GroupImport {
     for (const { rowCount } of this.#restored) this.#parts.progress.rows(rowCount);
     for (const { described, runId, project, writer } of this.#runs.values()) {
       const written = isRead ? await writer?.finish() : undefined;
-      if (written !== undefined)
-        await finishRun(this.#parts.store, runId, written, this.#parts.settings.options.tags ?? []);
+      if (written !== undefined) {
+        const { roles, tags = [] } = this.#parts.settings.options;
+        await finishRun(this.#parts.store, runId, this.#withRoles(written, roles), tags);
+      }
       const rowCount = written?.rowCount ?? (await writer?.leave()) ?? 0;
       this.#parts.progress.rows(rowCount);
       reports.push({
@@ -288,6 +297,25 @@ class GroupImport {
       });
     }
     return reports;
+  }
+
+  /** Roles of metrics that the run has; the others are problems. */
+  #withRoles(written: WrittenRun, roles: AskedRoles = {}): WrittenRun {
+    const keys = Object.keys(written.names);
+    const own = ROLE_NAMES.filter((role) => {
+      const key = roles[role];
+      if (typeof key !== 'string') return key === null;
+      if (keys.includes(key)) return true;
+      const some = keys.slice(0, 10).join(', ');
+      this.#parts.notes.problem({
+        file: this.#parts.group[0]?.path ?? '',
+        place: null,
+        reason: `The run has no metric ${JSON.stringify(key)} for the role ${role}; it has: ${some}.`,
+      });
+      return false;
+    });
+    const stored = rolesAsStored(Object.fromEntries(own.map((role) => [role, roles[role]])));
+    return { ...written, environment: { ...written.environment, ...stored } };
   }
 }
 
@@ -387,6 +415,7 @@ function checkOptions(files: readonly InputFile[], options: ImportOptions): Sett
     );
   if (options.project !== undefined) checkLabel('project', options.project);
   for (const [i, tag] of (options.tags ?? []).entries()) checkLabel(`tags[${i}]`, tag);
+  checkRoles('roles', options.roles);
   linearPatterns(options.pattern);
   const importers = [...(options.importers ?? []), ...IMPORTERS];
   if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
