@@ -208,7 +208,7 @@ describe('TensorBoard event files', () => {
     });
   });
 
-  test('of one folder are one run in the order of their times; folders are runs', async () => {
+  test('of one folder are one run in the order of their times, and so is the validation within', async () => {
     const of = (step: number, value: number): Uint8Array<ArrayBuffer> =>
       bytesOf(version(), record(event(step, scalar('loss', value))));
     const { report, values, store } = await imported([
@@ -219,7 +219,7 @@ describe('TensorBoard event files', () => {
       ),
       bytesInput('logs/a/validation/events.out.tfevents.1700000000.host', of(5, 3)),
     ]);
-    expect(report.runs.map(({ name }) => name)).toEqual(['logs/a', 'logs/a/validation']);
+    expect(report.runs.map(({ name }) => name)).toEqual(['logs/a']);
     expect(await values('train/loss')).toEqual([
       [5, 1],
       [6, 9],
@@ -236,8 +236,42 @@ describe('TensorBoard event files', () => {
         { file: 'events.out.tfevents.1700000100.host.2', last_step: 6 },
       ],
     ]);
-    const second = await openRun(store, report.runs[1]?.runId ?? '');
-    expect(await second.metricKeys()).toEqual(['val/loss']);
+    expect(await values('val/loss')).toEqual([[5, 3]]);
+  });
+
+  test('of the sides of a training are one run, and runs beside each other stay so', async () => {
+    const of = (tag: string, value: number): Uint8Array<ArrayBuffer> =>
+      bytesOf(version(), record(event(1, scalar(tag, value))));
+    const file = (folder: string, tag: string, value: number) =>
+      bytesInput(`${folder}/events.out.tfevents.1700000000.host`, of(tag, value));
+    const keysOf = async (...files: readonly ReturnType<typeof file>[]) => {
+      const { report } = await imported(files);
+      return report.runs.map(({ metrics, name }) => [name, Object.keys(metrics).toSorted()]);
+    };
+    const keras = [file('r/1/train', 'epoch_loss', 1), file('r/1/validation', 'epoch_loss', 2)];
+    expect(await keysOf(...keras)).toEqual([['r/1', ['train/loss', 'val/loss']]]);
+    expect(await keysOf(...keras, file('r/2/train', 'epoch_loss', 1))).toEqual([
+      ['r/1', ['train/loss', 'val/loss']],
+      ['r/2/train', ['train/loss']],
+    ]);
+    expect(await keysOf(file('cb/learn', 'Logloss', 1), file('cb/test', 'Logloss', 2))).toEqual([
+      ['cb', ['Logloss', 'test/Logloss']],
+    ]);
+    expect(
+      await keysOf(
+        file('runs/x', 'lr', 1),
+        file('runs/x/Loss_train', 'Loss', 1),
+        file('runs/x/Loss_val', 'Loss', 2),
+      ),
+    ).toEqual([['runs/x', ['Loss/val', 'optimizer/lr', 'train/loss']]]);
+    const many = ['a', 'b_1', 'b_2', 'model_test'].map((name) => file(`runs/${name}`, 'loss', 1));
+    expect((await keysOf(file('runs', 'loss', 1), ...many)).map(([name]) => name)).toEqual([
+      'runs',
+      'runs/a',
+      'runs/b_1',
+      'runs/b_2',
+      'runs/model_test',
+    ]);
   });
 
   test('have session logs and messages as events, and steps that are no steps', async () => {

@@ -1,11 +1,12 @@
 /**
  * Event files of TensorBoard, as TensorFlow, Keras, PyTorch, tensorboardX and others write them: scalars of both generations of the
- * format, histograms, texts, hyperparameters. A folder with event files is a run, as it is for TensorBoard. Images, audio, graphs and
+ * format, histograms, texts, hyperparameters. A folder with event files is a run, as it is for TensorBoard; folders of its two sides are one. Images, audio, graphs and
  * profiles are left out.
  */
 import { maskedCrc32c } from '../../../base/crc32.ts';
 import { EventReader } from '../messages/event-proto.ts';
-import { fileName, folderOf, type InputFile, groupByFolder } from '../../../codecs/input.ts';
+import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
+import { runFolderOf, runsOfFolders, wordsOfFolder } from '../messages/event-folders.ts';
 import type { ImportContext, Importer, InputHead } from '../sink/importer.ts';
 import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
 import { TfRecordScanner } from '../../../codecs/tfrecord/tf-records.ts';
@@ -27,7 +28,7 @@ export const tensorBoard: Importer = {
     return isNamed || first.timeMs > 0 ? 0.9 : 0;
   },
   group(files) {
-    return groupByFolder(files).map((group) =>
+    return runsOfFolders(files).map((group) =>
       group.toSorted(
         (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
       ),
@@ -37,19 +38,25 @@ export const tensorBoard: Importer = {
     const startedAtMs = await firstTime(files);
     const [first] = files;
     if (first === undefined) return;
-    const folder = folderOf(first.path);
+    const folder = runFolderOf(files);
     const sink = await context.run({
       identity: folder,
       name: folder === '' ? fileName(first.path) : folder,
       startedAtMs,
       tags: ['tensorboard'],
     });
-    const events = new EventReader(sink, context.limits, fileName(folder), (offset, reason) =>
-      context.problem({ file: current, place: offset < 0 ? null : `byte ${offset}`, reason }),
-    );
+    const problem = (offset: number, reason: string): void =>
+      context.problem({ file: current, place: offset < 0 ? null : `byte ${offset}`, reason });
     let current = first.path;
+    // Steps begin again in each folder.
+    const readers = new Map<string, EventReader>();
     for (const file of files) {
       current = file.path;
+      const own = folderOf(file.path);
+      const events =
+        readers.get(own) ??
+        new EventReader(sink, context.limits, wordsOfFolder(own, folder), problem);
+      readers.set(own, events);
       events.beginFile(fileName(file.path));
       await readFile(file, context, events);
       if (sink.isFull) await sink.flush();

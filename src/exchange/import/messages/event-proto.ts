@@ -5,6 +5,7 @@ import { readHparams } from './hparams-proto.ts';
 import type { RunSink } from '../sink/importer.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
+import type { FolderWords } from './event-folders.ts';
 import { TagTable } from './tag-table.ts';
 import { readTensorProto } from './tensor-proto.ts';
 
@@ -20,8 +21,6 @@ type Tag = {
 
 const UNKNOWN = -2;
 const SUFFIX = /\/(?:scalar|histogram|text)_summary$/;
-/** Folders whose bare tags are about data that is not trained on. */
-const HELD_OUT = /^(?:val|valid|validation|eval|evaluation|dev|test)$/i;
 /** Levels of LogMessage that are more than news. */
 const WARNING_LEVEL = 30;
 const ERROR_LEVEL = 40;
@@ -56,17 +55,18 @@ export class EventReader {
   constructor(
     sink: RunSink,
     limits: ImportLimits,
-    folder: string,
+    { before, behind }: FolderWords,
     problem: (offset: number, reason: string) => void,
   ) {
     this.#sink = sink;
     this.#limits = limits;
     this.#problem = problem;
-    const prefix = HELD_OUT.test(folder) ? `${folder}/` : '';
+    const prefix = before === '' ? '' : `${before}/`;
     this.#tags = new TagTable(limits.maxKeys, (bytes) => {
       const text = new TextDecoder().decode(bytes);
-      const name =
+      const own =
         prefix === '' || text.toLowerCase().startsWith(prefix.toLowerCase()) ? text : prefix + text;
+      const name = behind === '' ? own : `${own}/${behind}`;
       return { text, name, plugin: '', metric: UNKNOWN, isReported: false };
     });
   }
