@@ -242,30 +242,35 @@ describe('TensorBoard event files', () => {
   test('of the sides of a training are one run, and runs beside each other stay so', async () => {
     const of = (tag: string, value: number): Uint8Array<ArrayBuffer> =>
       bytesOf(version(), record(event(1, scalar(tag, value))));
-    const file = (folder: string, tag: string, value: number) =>
+    const eventsIn = (folder: string, tag: string, value: number) =>
       bytesInput(`${folder}/events.out.tfevents.1700000000.host`, of(tag, value));
-    const keysOf = async (...files: readonly ReturnType<typeof file>[]) => {
+    const keysOf = async (...files: readonly ReturnType<typeof eventsIn>[]) => {
       const { report } = await imported(files);
       return report.runs.map(({ metrics, name }) => [name, Object.keys(metrics).toSorted()]);
     };
-    const keras = [file('r/1/train', 'epoch_loss', 1), file('r/1/validation', 'epoch_loss', 2)];
+    const keras = [
+      eventsIn('r/1/train', 'epoch_loss', 1),
+      eventsIn('r/1/validation', 'epoch_loss', 2),
+    ];
     expect(await keysOf(...keras)).toEqual([['r/1', ['train/loss', 'val/loss']]]);
-    expect(await keysOf(...keras, file('r/2/train', 'epoch_loss', 1))).toEqual([
+    expect(await keysOf(...keras, eventsIn('r/2/train', 'epoch_loss', 1))).toEqual([
       ['r/1', ['train/loss', 'val/loss']],
       ['r/2/train', ['train/loss']],
     ]);
-    expect(await keysOf(file('cb/learn', 'Logloss', 1), file('cb/test', 'Logloss', 2))).toEqual([
-      ['cb', ['Logloss', 'test/Logloss']],
-    ]);
+    expect(
+      await keysOf(eventsIn('cb/learn', 'Logloss', 1), eventsIn('cb/test', 'Logloss', 2)),
+    ).toEqual([['cb', ['Logloss', 'test/Logloss']]]);
     expect(
       await keysOf(
-        file('runs/x', 'lr', 1),
-        file('runs/x/Loss_train', 'Loss', 1),
-        file('runs/x/Loss_val', 'Loss', 2),
+        eventsIn('runs/x', 'lr', 1),
+        eventsIn('runs/x/Loss_train', 'Loss', 1),
+        eventsIn('runs/x/Loss_val', 'Loss', 2),
       ),
     ).toEqual([['runs/x', ['Loss/val', 'optimizer/lr', 'train/loss']]]);
-    const many = ['a', 'b_1', 'b_2', 'model_test'].map((name) => file(`runs/${name}`, 'loss', 1));
-    expect((await keysOf(file('runs', 'loss', 1), ...many)).map(([name]) => name)).toEqual([
+    const many = ['a', 'b_1', 'b_2', 'model_test'].map((name) =>
+      eventsIn(`runs/${name}`, 'loss', 1),
+    );
+    expect((await keysOf(eventsIn('runs', 'loss', 1), ...many)).map(([name]) => name)).toEqual([
       'runs',
       'runs/a',
       'runs/b_1',
