@@ -177,6 +177,13 @@ export {
   type SilencedAlert,
 } from './analysis/alerts/silences.ts';
 export type { AlertSelection, SilenceOptions } from './analysis/engine/silence-run.ts';
+export {
+  analyzerConfigOf,
+  checkQuarkConfig,
+  parseQuarkConfig,
+  quarkConfigSchema,
+  type QuarkConfig,
+} from './analysis/config/quark-config.ts';
 export type { RuleProblem } from './analysis/own/own-rules.ts';
 export type { DeclaredRule } from './analysis/own/declared-rule.ts';
 export { SEVERITY_FACTORS, STATUS_LIMITS } from './analysis/evaluate/health-scores.ts';

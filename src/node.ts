@@ -6,6 +6,11 @@ export { openFileStorage } from './store/sql/node/file-storage.ts';
 export { openPostgresStorage } from './store/sql/node/postgres-storage.ts';
 export { nodePlatform } from './session/platforms/node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './service/node/serve.ts';
+export {
+  loadQuarkConfig,
+  type LoadConfigOptions,
+  type LoadedConfig,
+} from './analysis/node/load-config.ts';
 export { openInputFiles } from './exchange/import/node/input-files.ts';
 export { queryRuns, type QueryOptions, type QueryResult } from './query/node/query-runs.ts';
 export { type QueryColumn, type QueryValue } from './query/query-messages.ts';

@@ -49,6 +49,13 @@ export function chooseSource(id: SourceId): void {
   if (id !== 'files') stored.set(id);
 }
 
+let config: unknown;
+
+/** What this page judges runs by: the content of a `quark.config.json`, unchecked; undefined for nothing. */
+export function configOfPage(): unknown {
+  return config;
+}
+
 /** Asks the page's own origin whether a Quark server is behind it, which says so in `quark.json`. */
 export async function findSources(base: string = document.baseURI): Promise<void> {
   const server = await findServer(new URL('quark.json', base));
@@ -62,7 +69,9 @@ async function findServer(descriptor: URL): Promise<Source | undefined> {
     if (!answer.ok || !(answer.headers.get('content-type') ?? '').includes('json'))
       return undefined;
     const told: unknown = await answer.json();
-    if (typeof told !== 'object' || told === null || !('storage' in told)) return undefined;
+    if (typeof told !== 'object' || told === null) return undefined;
+    config = 'config' in told ? told.config : undefined;
+    if (!('storage' in told)) return undefined;
     if (typeof told.storage !== 'string') return undefined;
     const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
     meetServer(uri, 'key' in told && told.key === 'needed');

@@ -65,8 +65,13 @@ export class ImportClient {
   }
 
   /** Analyses a run of the worker's store, or of the one at `uri`. */
-  analyze(uri: string | undefined, runId: string, access: ServerAccess = {}): Promise<RunAnalysis> {
-    return this.#ask({ kind: 'analyze', uri, access, runId });
+  analyze(
+    uri: string | undefined,
+    runId: string,
+    access: ServerAccess = {},
+    config?: unknown,
+  ): Promise<RunAnalysis> {
+    return this.#ask({ kind: 'analyze', uri, access, runId, config });
   }
 
   /** What hard batches of a run have in common. The run is where {@link analyze} has it. */

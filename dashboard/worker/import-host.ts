@@ -73,7 +73,9 @@ class ImportHost {
         // The analyzers are as large as all importers: they come when they are asked for.
         const { analyzeRun, findBatches } = await import('./run-analysis.ts');
         const store = await this.#storeAt(request.uri, request.access);
-        return (request.kind === 'analyze' ? analyzeRun : findBatches)(store, request.runId);
+        return request.kind === 'analyze'
+          ? analyzeRun(store, request.runId, request.config)
+          : findBatches(store, request.runId);
       }
       case 'files':
         for (const { file, path } of request.files)

@@ -48,6 +48,8 @@ export type Request =
       /** What the store is opened with. */
       readonly access: ServerAccess;
       readonly runId: string;
+      /** With `analyze`: the content of a `quark.config.json`, unchecked. */
+      readonly config?: unknown;
     }
   /** More files of the import that is put together; a folder is too large for one message. */
   | { readonly kind: 'files'; readonly files: readonly DroppedFile[] }

@@ -7,7 +7,9 @@ import {
   type Store,
 } from 'quark-sdk';
 import {
+  analyzerConfigOf,
   AnalyzerEngine,
+  checkQuarkConfig,
   findHardBatches,
   groupAlerts,
   loadRunColumns,
@@ -15,31 +17,55 @@ import {
   sayVerdict,
   type AlertGroup,
   type HardBatches,
+  type Silence,
 } from 'quark-sdk/analysis';
 
 type Fields<T> = Omit<T, 'toDict'>;
 
 /** Phases, alerts and scores of a run. */
 export type RunAnalysis = {
-  /** Alerts by their causes, the worst first. */
+  /** Alerts that nobody has silenced, by their causes, the worst first. */
   readonly groups: readonly AlertGroup<Fields<AlertRecord>>[];
   /** The run in a line or two: what was not assessed or its health, then what to check first. */
   readonly verdict: readonly string[];
+  /** The silenced ones. */
+  readonly silenced: readonly AlertGroup<Fields<AlertRecord>>[];
+  /** What was said of alerts, by the id of the alert. */
+  readonly silences: ReadonlyMap<string, Silence>;
+  /** Rules of one's own that could not be judged, each in a sentence. */
+  readonly problems: readonly string[];
   readonly healthScores: readonly Fields<HealthScoreRecord>[];
   readonly phases: readonly Fields<PhaseRecord>[];
   /** What the steps of phases are. */
   readonly phaseAxis: 'step' | 'epoch';
 };
 
-/** Analyses a run; nothing is written. */
-export async function analyzeRun(store: Store, runId: string): Promise<RunAnalysis> {
+/**
+ * Analyses a run; nothing is written.
+ *
+ * @param given the content of a `quark.config.json`; undefined for none
+ * @throws {QuarkError} `invalid_input` naming what is wrong in it
+ */
+export async function analyzeRun(
+  store: Store,
+  runId: string,
+  given: unknown,
+): Promise<RunAnalysis> {
   const reader = await openRun(store, runId);
-  const given = { persist: false, columns: await loadRunColumns(reader) };
-  const { phases } = await new PhaseAnalyzer(reader).analyze(given);
-  const { alerts, healthScores } = await new AnalyzerEngine(reader).analyze(given);
+  const config = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
+  const options = { persist: false, columns: await loadRunColumns(reader) };
+  const { phases } = await new PhaseAnalyzer(reader).analyze(options);
+  const engine = new AnalyzerEngine(reader, config);
+  const { alerts, healthScores, problems, silenced } = await engine.analyze(options);
+  const silences = new Map(silenced.map(({ alert, silence }) => [alert.id, silence]));
+  const isQuiet = ({ id }: AlertRecord): boolean => silences.get(id)?.kind === 'silence';
+  const heard = alerts.filter((alert) => !isQuiet(alert));
   return {
-    groups: groupAlerts(alerts.map(fieldsOf)),
-    verdict: sayVerdict({ alerts, healthScores, phases }),
+    groups: groupAlerts(heard.map(fieldsOf)),
+    silenced: groupAlerts(alerts.filter(isQuiet).map(fieldsOf)),
+    verdict: sayVerdict({ alerts: heard, healthScores, phases }),
+    silences,
+    problems: problems.map(({ message }) => message),
     healthScores: healthScores.map(fieldsOf),
     phases: phases.map(fieldsOf),
     phaseAxis: axisOf(phases[0]?.evidence) === 'epoch' ? 'epoch' : 'step',

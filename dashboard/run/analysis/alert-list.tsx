@@ -25,8 +25,12 @@ export function AlertList(props: {
   readonly axis: 'step' | 'epoch';
   /** Shows these steps in a chart nearby. */
   readonly onShow: (range: XRange) => void;
+  /** Draws more below an alert. */
+  readonly footOf?: (alert: Omit<AlertRecord, 'toDict'>) => JSX.Element | null;
+  /** Whether the alerts were silenced: their titles are struck through. */
+  readonly isSilenced?: boolean;
 }): JSX.Element {
-  const { axis } = props;
+  const { axis, footOf, isSilenced = false } = props;
   return (
     <ol class="stack gap-12">
       {props.groups.map(({ cause, consequences, severity }) => {
@@ -35,7 +39,7 @@ export function AlertList(props: {
           <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={ruleId}>
             <header class="row wrap">
               <span class="severity strong">{severity}</span>
-              <h3>{title}</h3>
+              <h3>{isSilenced ? <s>{title}</s> : title}</h3>
               {stepStart !== null && (
                 <Button
                   isSmall
@@ -52,6 +56,7 @@ export function AlertList(props: {
             <p class="alert-advice muted breakable">{inference}</p>
             <Consequences alerts={consequences} />
             <Evidence evidence={cause.evidence} />
+            {footOf?.(cause)}
           </li>
         );
       })}

@@ -19,6 +19,7 @@ import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
 import { AlertList } from './alert-list.tsx';
+import { SilenceForm } from './silence-form.tsx';
 import './style.css';
 
 /** The "Analysis" tab. */
@@ -38,7 +39,7 @@ export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
       {error.value !== undefined && (
         <Warning>It could not be analysed again: {errorText(error.value)}</Warning>
       )}
-      <Findings feed={feed} analysis={answer.value} revision={watch.revision} />
+      <Findings feed={feed} analysis={answer.value} revision={watch.revision} onSaid={retry} />
     </>
   );
 }
@@ -47,8 +48,10 @@ function Findings(props: {
   readonly feed: RunFeed;
   readonly analysis: RunAnalysis;
   readonly revision: ReadonlySignal<number>;
+  /** Called when something was said of an alert: the run is judged again. */
+  readonly onSaid: () => void;
 }): JSX.Element {
-  const { feed, analysis } = props;
+  const { feed, analysis, onSaid } = props;
   const marked = useSignal<XRange | undefined>(undefined);
   const view = useMemo(() => {
     const made = createChartView();
@@ -67,7 +70,7 @@ function Findings(props: {
       <Verdict analysis={analysis} />
       <Health analysis={analysis} />
       <PhaseChart {...props} view={view} marked={marked} onShow={show} />
-      <Alerts analysis={analysis} onShow={show} />
+      <Alerts feed={feed} analysis={analysis} onShow={show} onSaid={onSaid} />
     </section>
   );
 }
@@ -227,27 +230,46 @@ function phaseColor(name: PhaseName): string {
 }
 
 function Alerts(props: {
+  readonly feed: RunFeed;
   readonly analysis: RunAnalysis;
   readonly onShow: (range: XRange) => void;
+  readonly onSaid: () => void;
 }): JSX.Element {
-  const { groups, phaseAxis, healthScores } = props.analysis;
+  const { analysis, feed, onSaid, onShow } = props;
+  const { groups, healthScores, phaseAxis, problems, silenced, silences } = analysis;
   const isAssessed = healthScores.some(
     ({ score, scoreKey }) => scoreKey === 'overall' && score !== null,
   );
+  const footOf = (alert: (typeof groups)[number]['cause']): JSX.Element => (
+    <SilenceForm feed={feed} alert={alert} silence={silences.get(alert.id)} onSaid={onSaid} />
+  );
+  const list = { axis: phaseAxis, onShow, footOf };
   return (
     <section class="alerts" aria-label="Alerts">
       <SectionHead title="Alerts">
         <span class="quiet">{groups.length === 0 ? '' : formatCount(groups.length)}</span>
       </SectionHead>
       {groups.length === 0 ? (
-        <p class="quiet">
-          {isAssessed
-            ? 'Nothing was found that needs looking at.'
-            : 'Nothing was found, as the training could not be judged.'}
-        </p>
+        <p class="quiet">{sayNothing(isAssessed, silenced.length > 0)}</p>
       ) : (
-        <AlertList groups={groups} axis={phaseAxis} onShow={props.onShow} />
+        <AlertList {...list} groups={groups} />
       )}
+      {silenced.length > 0 && (
+        <details class="silenced-alerts">
+          <summary>Silenced ({formatCount(silenced.length)})</summary>
+          <AlertList {...list} groups={silenced} isSilenced />
+        </details>
+      )}
+      {problems.map((message) => (
+        <Warning key={message}>{message}</Warning>
+      ))}
     </section>
   );
+}
+
+function sayNothing(isAssessed: boolean, isSilenced: boolean): string {
+  if (isSilenced) return 'All that was found is silenced.';
+  return isAssessed
+    ? 'Nothing was found that needs looking at.'
+    : 'Nothing was found, as the training could not be judged.';
 }

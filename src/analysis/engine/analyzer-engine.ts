@@ -21,6 +21,7 @@ import {
 } from './silence-run.ts';
 import type { Silence } from '../alerts/silences.ts';
 import { storeAlerts } from './store-alerts.ts';
+import { storeRules } from './store-event.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
 import {
   checkAnalyzerConfig,
@@ -100,7 +101,16 @@ export class AnalyzerEngine {
     const checked = checkAnalysisOptions(options, replaceExistingOutputs, run.runId);
     const { store, run: ofRun } = await jobRunOf(this.#source, checked.columns);
     const nowMs = run.clock.now();
-    const job = { kind: 'alerts', runs: [ofRun], settings: this.#settings, nowMs } as const;
+    // What is about to be stored with the run takes over from what is.
+    const { rules } = this.#settings;
+    const remembers = checked.persist && rules.declared.length > 0;
+    const job = {
+      kind: 'alerts',
+      runs: [ofRun],
+      settings: this.#settings,
+      nowMs,
+      onlyGivenRules: remembers,
+    } as const;
     const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
     const destination = { ...run, replaces: checked.replaceExisting, nowMs };
@@ -109,6 +119,7 @@ export class AnalyzerEngine {
     const write = async (): Promise<void> => {
       await rememberRoles(run.store, run.runId, roles, nowMs);
       const alerts = await storeAlerts(result.alerts, destination);
+      if (remembers) await storeRules(run, rules);
       const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
       const isAbsolute = this.#settings.compatibility === 'abiotic-quark';
       stored = resultOf({ ...result, alerts, healthScores, isAbsolute });

@@ -2,8 +2,8 @@
 import { checkInstant, isGiven } from '../../base/assert.ts';
 import { checkLabel, checkModuleName } from '../../base/names.ts';
 import { literal, readOptions } from '../../base/options.ts';
-import { eventTable, type EventRecord } from '../../records/event.ts';
-import { storeRecords, type AnalyzedRun } from '../evaluate/stored-results.ts';
+import type { AnalyzedRun } from '../evaluate/stored-results.ts';
+import { storeEvent } from './store-event.ts';
 import { SILENCE_EVENTS, type Silence } from '../alerts/silences.ts';
 
 /** Which alerts: of a rule, and of those perhaps only the ones about a layer or a metric. */
@@ -50,14 +50,14 @@ export async function silenceAlerts(run: AnalyzedRun, options: SilenceOptions): 
   const { kind, ...said } = checked;
   const atMs = run.clock.now();
   const { by, reason, until } = said;
-  await record(run, SILENCE_EVENTS[kind], atMs, { ...payloadOf(said), reason, by, until });
+  await storeEvent(run, SILENCE_EVENTS[kind], atMs, { ...payloadOf(said), reason, by, until });
   return { ...said, kind, atMs };
 }
 
 /** @throws {QuarkError} `invalid_input` naming the option */
 export async function unsilenceAlerts(run: AnalyzedRun, options: AlertSelection): Promise<void> {
   const checked = readOptions('options', options, selectionRules);
-  await record(run, SILENCE_EVENTS.undo, run.clock.now(), payloadOf(checked));
+  await storeEvent(run, SILENCE_EVENTS.undo, run.clock.now(), payloadOf(checked));
 }
 
 function payloadOf({ metricKey, moduleName, ruleId }: Required<AlertSelection>) {
@@ -66,24 +66,4 @@ function payloadOf({ metricKey, moduleName, ruleId }: Required<AlertSelection>) 
     module_name: moduleName ?? null,
     metric_key: metricKey ?? null,
   };
-}
-
-async function record(
-  run: AnalyzedRun,
-  eventType: string,
-  nowMs: number,
-  payload: EventRecord['payload'],
-): Promise<void> {
-  const event = eventTable.create({
-    runId: run.runId,
-    sequence: null,
-    timestamp: new Date(nowMs).toISOString(),
-    eventType,
-    severity: 'info',
-    step: null,
-    epoch: null,
-    status: null,
-    payload,
-  });
-  await storeRecords(eventTable, [event], { ...run, replaces: false, nowMs });
 }

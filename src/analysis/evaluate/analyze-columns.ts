@@ -26,7 +26,8 @@ import {
 import type { RunPosition } from '../signals/positions.ts';
 import { inferenceOf } from '../signals/rule.ts';
 import { type Finding, type Observation, type Rule } from '../signals/rule-types.ts';
-import type { RuleProblem } from '../own/own-rules.ts';
+import type { OwnRules, RuleProblem } from '../own/own-rules.ts';
+import { withStoredRules } from '../own/stored-rules.ts';
 import { coverageDict, type Coverage } from './coverage.ts';
 import { judgeFacts, type JudgedFacts } from './facts.ts';
 
@@ -55,6 +56,8 @@ export type AnalyzerResult = {
 export type AnalyzeOptions = {
   /** The instant of the analysis, in UTC epoch milliseconds. Default: now. */
   readonly nowMs?: number;
+  /** Whether the rules that are stored with the run are left out. Default false: they are asked besides. */
+  readonly onlyGivenRules?: boolean;
   /** Makes the ids of records. Default: from rule and position, the same each time. */
   readonly createId?: (prefix: 'alr' | 'hsc', name: string) => string;
 };
@@ -81,10 +84,21 @@ export function analyzeWith(
 ): AnalyzerResult {
   checkRoleKeys('config.roles', settings.roles, [...columns.metrics.keys()]);
   const nowMs = options.nowMs ?? systemClock.now();
-  return resultOfFacts(columns, judgeFacts(columns, settings, { nowMs }), settings, {
-    ...options,
-    nowMs,
-  });
+  const { refused, rules } = rulesOfRun(columns, settings, options.onlyGivenRules === true);
+  const judged = judgeFacts(columns, { ...settings, rules }, { nowMs });
+  const facts = { ...judged, problems: [...refused, ...judged.problems] };
+  return resultOfFacts(columns, facts, settings, { ...options, nowMs });
+}
+
+/** The rules that a run is asked, those that are stored with it included. */
+export function rulesOfRun(
+  { events }: RunColumns,
+  { rules }: AnalyzerSettings,
+  onlyGiven: boolean,
+): { readonly rules: OwnRules; readonly refused: readonly RuleProblem[] } {
+  const refused: RuleProblem[] = [];
+  if (onlyGiven) return { rules, refused };
+  return { rules: withStoredRules(rules, events, (one) => refused.push(one)), refused };
 }
 
 /** Alerts and scores, told from the facts of a run. */

@@ -91,9 +91,15 @@ const keyRules = Object.fromEntries(
   Object.entries(DEFAULT_METRIC_KEYS).map(([name, keys]) => [name, metricKeyList(keys)]),
 ) as { readonly [K in keyof MetricKeys]: ReturnType<typeof metricKeyList> }; // Object.fromEntries forgets the names
 
-/** @throws {QuarkError} `invalid_input` naming the setting */
-export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): AnalyzerSettings {
-  const settings = readOptions('config', config, {
+/**
+ * @param name what errors call the configuration
+ * @throws {QuarkError} `invalid_input` naming the setting
+ */
+export function checkAnalyzerConfig(
+  config: AnalyzerEngineConfig = {},
+  name = 'config',
+): AnalyzerSettings {
+  const settings = readOptions(name, config, {
     ...keyRules,
     rules: checkOwnRules,
     thresholds: asGiven,
@@ -106,8 +112,8 @@ export function checkAnalyzerConfig(config: AnalyzerEngineConfig = {}): Analyzer
   const { disabledRules, rules, thresholds } = settings;
   return {
     ...settings,
-    thresholds: checkThresholds('config.thresholds', thresholds, rules),
-    disabledRules: checkRuleIds('config.disabledRules', disabledRules, rules),
+    thresholds: checkThresholds(`${name}.thresholds`, thresholds, rules),
+    disabledRules: checkRuleIds(`${name}.disabledRules`, disabledRules, rules),
   };
 }
 

@@ -14,7 +14,7 @@ import { checkDeclaredRule, type CheckedDeclaration, type DeclaredRule } from '.
 import { ruleOfDeclaration } from './rule-of-declaration.ts';
 
 /** Most rules of one's own. */
-const MAX_RULES = 1000;
+export const MAX_RULES = 1000;
 
 /** Rules of one's own, checked: with functions, and without. */
 export type OwnRules = {
@@ -28,7 +28,10 @@ export const NO_OWN_RULES: OwnRules = Object.freeze({ coded: [], declared: [] })
 /** A rule that could not be judged, or not fully. */
 export type RuleProblem = {
   readonly ruleId: string;
-  /** `threw`: its function threw; `invalid_result`: it returned no list of findings; `no_data`: what it reads is not in the run. */
+  /**
+   * `threw`: its function threw; `invalid_result`: it returned no list of findings; `no_data`: what it reads is not in the run;
+   * `refused`: a rule that is stored with the run is no rule.
+   */
   readonly reason: RuleFailure;
   /** What happened, in a sentence. */
   readonly message: string;

@@ -100,7 +100,7 @@ function checkFindings(ruleId: string, given: unknown): readonly Finding[] {
       throw invalidInput('what evaluate returns', given.length, `at most ${MAX_FINDINGS} findings`);
     return given.map((one: OwnFinding, at) => checkFinding(`finding ${at + 1}`, one));
   } catch (error) {
-    throw ruleFailed(ruleId, 'invalid_result', error);
+    throw invalidResult(ruleId, error);
   }
 }
 
@@ -144,18 +144,13 @@ function checkPosition(field: string, given: RunPosition | undefined): void {
 }
 
 /** Why a rule could not be judged. */
-export type RuleFailure = 'threw' | 'invalid_result' | 'no_data';
+export type RuleFailure = 'threw' | 'invalid_result' | 'no_data' | 'refused';
 
-/** The error of a rule that could not be judged. */
-export function ruleFailed(ruleId: string, reason: RuleFailure, cause: unknown): QuarkError {
-  const how = {
-    threw: 'threw',
-    invalid_result: 'returned what is no finding',
-    no_data: 'could not judge the run',
-  };
+/** The error of a rule that returned nonsense. */
+function invalidResult(ruleId: string, cause: unknown): QuarkError {
   return new QuarkError(
     'rule_failed',
-    `The rule ${show(ruleId)} ${how[reason]}: ${messageOf(cause)}`,
-    { details: { ruleId, reason }, cause },
+    `The rule ${show(ruleId)} returned what is no finding: ${messageOf(cause)}`,
+    { details: { ruleId, reason: 'invalid_result' }, cause },
   );
 }

@@ -19,6 +19,7 @@ import type { Found } from '../evaluate/find-all.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { storeRecords } from '../evaluate/stored-results.ts';
 import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
+import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
 import { RULES } from '../rules/rules.ts';
 import type { Finding, Rule } from '../signals/rule-types.ts';
 import { CoolDown } from './cool-down.ts';
@@ -116,6 +117,14 @@ export class AlertWatch implements AsyncDisposable {
         close: () => this.close(),
       }),
     );
+    if (settings.persist && analyzer.rules.declared.length > 0)
+      handle.notify({
+        eventType: RULES_EVENT,
+        severity: 'info',
+        step: null,
+        epoch: null,
+        payload: rulesPayload(analyzer.rules),
+      });
     // What a run that goes on has already.
     this.#appended('metrics', []);
   }

@@ -13,7 +13,12 @@ import {
 } from '../compare/compare-runs.ts';
 import { loadMetrics, loadRunData, type RunToCompare } from '../compare/run-data.ts';
 import { groupComparison, groupsOf, type GroupComparison } from '../compare/seed-groups.ts';
-import { resultOf, resultOfFacts, type AnalyzerResult } from '../evaluate/analyze-columns.ts';
+import {
+  resultOf,
+  resultOfFacts,
+  type AnalyzerResult,
+  rulesOfRun,
+} from '../evaluate/analyze-columns.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { judgeInSteps } from '../evaluate/facts.ts';
 import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
@@ -34,6 +39,8 @@ export type AnalysisJob =
       readonly runs: readonly JobRun[];
       readonly settings: AnalyzerSettings;
       readonly nowMs: number;
+      /** Whether the rules that are stored with the run are left out. */
+      readonly onlyGivenRules: boolean;
     }
   | {
       readonly kind: 'phases';
@@ -126,17 +133,23 @@ export function revived(job: AnalysisJob, value: unknown): Results[keyof Results
 }
 
 async function alertsOf(
-  { nowMs, settings }: Extract<AnalysisJob, { kind: 'alerts' }>,
+  { nowMs, onlyGivenRules, settings }: Extract<AnalysisJob, { kind: 'alerts' }>,
   columns: RunColumns,
   { onShare, turn }: JobHooks,
 ): Promise<AnalyzerResult> {
   checkRoleKeys('config.roles', settings.roles, [...columns.metrics.keys()]);
-  const steps = judgeInSteps(columns, settings, { nowMs, kernel: await analysisKernel() });
+  const { refused, rules } = rulesOfRun(columns, settings, onlyGivenRules);
+  const steps = judgeInSteps(
+    columns,
+    { ...settings, rules },
+    { nowMs, kernel: await analysisKernel() },
+  );
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) {
       const options = { nowMs, createId: (prefix: 'alr' | 'hsc') => createId(prefix, nowMs) };
-      return resultOfFacts(columns, value, settings, options);
+      const facts = { ...value, problems: [...refused, ...value.problems] };
+      return resultOfFacts(columns, facts, settings, options);
     }
     onShare?.(value);
     await turn?.();

@@ -12,6 +12,7 @@ import {
 } from '../../analysis.ts';
 import { ALERT_SEVERITIES } from '../../index.ts';
 import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
@@ -24,6 +25,7 @@ export const analyzeCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
+      ...CONFIG_OPTIONS,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       'fail-on': {
         kind: 'text',
@@ -42,9 +44,13 @@ export const analyzeCommand: Command = {
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const results: { result: AnalyzerResult; data: HardBatches | undefined }[] = [];
       const persist = checkSaves(args, runs, 'analyze');
+      const config = await givenConfig({ args, io });
       for (const { name, reader } of runs) {
         const columns = await loadRunColumns(reader);
-        const result = await new AnalyzerEngine(reader, { roles }).analyze({ persist, columns });
+        const result = await new AnalyzerEngine(reader, {
+          ...config,
+          roles: { ...config.roles, ...roles },
+        }).analyze({ persist, columns });
         const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
         if (!args.flag('json')) {
@@ -62,7 +68,13 @@ export const analyzeCommand: Command = {
         await io.stdout.write(jsonText(dicts.length === 1 ? dicts[0] : dicts));
       }
       const isBad = results.some(({ result }) =>
-        result.alerts.some(({ severity }) => ALERT_SEVERITIES.indexOf(severity) >= least),
+        result.alerts.some(
+          ({ id, severity }) =>
+            ALERT_SEVERITIES.indexOf(severity) >= least &&
+            !result.silenced.some(
+              ({ alert, silence }) => alert.id === id && silence.kind === 'silence',
+            ),
+        ),
       );
       return failOn !== undefined && isBad ? EXIT.failure : EXIT.ok;
     });
@@ -74,7 +86,16 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
   const overall = result.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const headline = result.coverage.headline ?? overall?.summary ?? 'Not assessed.';
   const first = statusColor(style, overall?.status ?? 'not_assessed')(onTerminal(headline));
-  const groups = groupAlerts(result.alerts);
+  const quiet = result.silenced.filter(({ silence }) => silence.kind === 'silence');
+  const isQuiet = ({ id }: { readonly id: string }): boolean =>
+    quiet.some(({ alert }) => alert.id === id);
+  const groups = groupAlerts(result.alerts.filter((alert) => !isQuiet(alert)));
+  const said = result.silenced.map(
+    ({ alert, silence: { by, kind, reason } }) =>
+      `${kind}d${by === null ? '' : ` by ${onTerminal(by)}`}: ${onTerminal(alert.title)} (${onTerminal(alert.ruleId)}): ${onTerminal(reason)}\n`,
+  );
+  const unjudged = result.problems.map(({ message }) => `not judged: ${onTerminal(message)}\n`);
+  const notes = [...said, ...unjudged].join('');
   const scores = table(
     [
       { title: 'SCORE', cell: ({ scoreKey }) => scoreKey },
@@ -101,7 +122,7 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
         : 'No alerts.\n';
   const judgedBy = sayRoles(result.roles);
   const by = judgedBy === '' ? '' : `Judged by ${onTerminal(judgedBy)}.\n`;
-  return [`${first}\n`, by, found, scores].filter((part) => part !== '').join('\n');
+  return [`${first}\n`, by, found, scores, notes].filter((part) => part !== '').join('\n');
 }
 
 function groupDict({ cause, consequences, severity }: AlertGroup): object {

@@ -1,5 +1,6 @@
 /** `quark dashboard`: the page over the runs of a store. */
 import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../support/command.ts';
+import { PAGE_CONFIG_OPTION, pageConfig } from '../support/config.ts';
 import { openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
 
 export const dashboardCommand: Command = {
@@ -10,13 +11,14 @@ export const dashboardCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...SERVE_OPTIONS,
+      config: PAGE_CONFIG_OPTION,
       json: { ...JSON_OPTION, help: 'Write the address as JSON; errors, too.' },
     },
     notes: ['The page is served on 127.0.0.1 only and cannot change a run. Ctrl-C stops it.'],
   },
   run: ({ io, args }) =>
     withStore({ io, args }, async (store) => {
-      const server = await serveDashboard({ args }, store);
+      const server = await serveDashboard({ args }, store, await pageConfig({ args, io }));
       const interrupted = new Promise<void>((resolve) => {
         const undo = io.onInterrupt(() => {
           undo();

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { report } from '../../analysis.ts';
 import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
 import { UsageError } from '../support/args.ts';
 import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
 import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
@@ -16,6 +17,7 @@ export const reportCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
+      ...CONFIG_OPTIONS,
       html: { kind: 'flag', help: 'Write HTML rather than Markdown.' },
       out: {
         kind: 'text',
@@ -38,10 +40,11 @@ export const reportCommand: Command = {
       }
       const out = args.text('out');
       const title = args.text('title') ?? (run.isStored ? undefined : run.name);
-      const roles = askedRoles(args);
+      const config = await givenConfig({ args, io });
+      const roles = { ...config.roles, ...askedRoles(args) };
       const made = await report(run.reader, {
         ...(title === undefined ? {} : { title }),
-        analyzer: { roles },
+        analyzer: { ...config, roles },
         phases: { roles },
       });
       const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');

@@ -14,6 +14,7 @@ import {
 import { defaultQuotas } from '../support/amounts.ts';
 import { UsageError, type OptionSpec } from '../support/args.ts';
 import { EXIT, type Command, type CommandContext } from '../support/command.ts';
+import { PAGE_CONFIG_OPTION, pageConfig } from '../support/config.ts';
 import { SERVICE_STORAGE, serviceStorage } from '../support/service-storage.ts';
 import { dashboardDir } from '../support/site.ts';
 
@@ -98,6 +99,7 @@ export const serveCommand: Command = {
         kind: 'flag',
         help: 'Leave merging of small segments to other services on the database. Default: QUARK_MAINTENANCE=off.',
       },
+      config: PAGE_CONFIG_OPTION,
       'no-dashboard': { kind: 'flag', help: 'Serve the API only.' },
       json: { kind: 'flag', help: 'Write the address as JSON; errors, too.' },
     },
@@ -147,7 +149,7 @@ export const serveCommand: Command = {
   },
 };
 
-function start(context: CommandContext, storage: string): Promise<ServedService> {
+async function start(context: CommandContext, storage: string): Promise<ServedService> {
   const { io, args } = context;
   const logger = createServiceLog(logLevel(context), (line) => {
     // A log that nobody reads any longer is no reason to stop.
@@ -183,6 +185,7 @@ function start(context: CommandContext, storage: string): Promise<ServedService>
     }),
     logger,
     ...(args.flag('no-dashboard') ? {} : { dashboardDir: dashboardDir() }),
+    ...(await pageConfig(context)),
   });
 }
 

@@ -47,8 +47,9 @@ export function dashboardDir(): string {
 export async function serveDashboard(
   { args }: Pick<CommandContext, 'args'>,
   store: Store,
+  config: { readonly pageConfig?: object } = {},
 ): Promise<ServedStore> {
-  const options = { store, dashboardDir: dashboardDir() };
+  const options = { store, dashboardDir: dashboardDir(), ...config };
   const port = args.count('port');
   if (port !== undefined) return serveStore({ ...options, port });
   try {

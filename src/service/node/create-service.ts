@@ -52,6 +52,11 @@ export type ServiceOptions = {
   /** Folder with the built dashboard; without it only the API is served. */
   readonly dashboardDir?: string;
   /**
+   * The content of a `quark.config.json`, as `checkQuarkConfig` of `quark-sdk/analysis` returns it: pages judge runs by it. Everybody who reaches
+   * the page can read it, and the service runs nothing of it. Default: none.
+   */
+  readonly pageConfig?: object;
+  /**
    * Who may do without a key. Requests count as made on this machine only when the handler is told the address of their
    * connection, it is one of loopback, they are for `localhost` or a loopback address, no proxy has had them, and they
    * come from no page of another origin. Default `until_first_key`.
@@ -156,6 +161,7 @@ export async function makeService(
     loopMs: () => performance.eventLoopUtilization().active,
     computeOf: (userId, charge, onStart) => compute.of(userId, charge, onStart),
     pages,
+    pageConfig: settings.pageConfig,
     memory: () => {
       const { rss, heapUsed } = process.memoryUsage();
       return { residentBytes: rss, heapBytes: heapUsed };
@@ -197,6 +203,7 @@ function checkOptions(options: ServiceOptions) {
       synchronous: orDefault(literal<Synchronous>(SYNCHRONOUS), 'full'),
       maintenance: asGiven,
       dashboardDir: asGiven,
+      pageConfig: asGiven,
       keyless: orDefault(literal<KeylessUse>(KEYLESS_USES), 'until_first_key'),
       allowOrigins: (_field, origins) => new AllowedOrigins(origins ?? []),
       limits: (_field, limits) => checkLimits(limits),

@@ -17,6 +17,8 @@ export type ServeOptions = {
   readonly store: Store;
   /** Folder with the built dashboard; without it only the store is served. */
   readonly dashboardDir?: string;
+  /** The content of a `quark.config.json`, as `checkQuarkConfig` of `quark-sdk/analysis` returns it: the page judges runs by it. Default: none. */
+  readonly pageConfig?: object;
   /** Port to listen on; 0, the default, takes a free one. */
   readonly port?: number;
   /** Address to listen on; `127.0.0.1` unless given, so that no other machine can reach it. */
@@ -48,12 +50,13 @@ const CLOSE_TIMEOUT_MS = 1_000;
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
  */
 export async function serveStore(options: ServeOptions): Promise<ServedStore> {
-  const { store, dashboardDir, port, host, allowedHosts } = readOptions(
+  const { store, dashboardDir, pageConfig, port, host, allowedHosts } = readOptions(
     'options',
     options,
     {
       store: asGiven,
       dashboardDir: asGiven,
+      pageConfig: asGiven,
       port: (_field, value) => checkPort(value ?? 0),
       host: orDefault(asGiven, '127.0.0.1'),
       allowedHosts: orDefault(asGiven<readonly string[]>, []),
@@ -74,7 +77,7 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
       const path = new URL(request.url).pathname;
       if (isApiPath(path)) return await handler.handle(request, { store, signal });
       if (path === DESCRIPTOR_PATH && request.method === 'GET')
-        return descriptorAnswer('{"storage": "./"}\n');
+        return descriptorAnswer(`${JSON.stringify({ storage: './', config: pageConfig })}\n`);
       return await files(request, path);
     } finally {
       activeRequests -= 1;

@@ -53,6 +53,8 @@ export type ServiceParts = {
   readonly monotonicMs: () => number;
   /** Answers what is neither the API's nor the service's own: the files of the dashboard. */
   readonly pages?: (request: Request, path: string) => Promise<Response>;
+  /** What pages judge runs by: the content of a `quark.config.json`. */
+  readonly pageConfig?: object | undefined;
   /** Memory of the process. */
   readonly memory?: () => NonNullable<Gauges['memory']>;
   /** Connections of the server, where it counts them. */
@@ -297,7 +299,12 @@ export class ServiceHandler {
   /** Tells the page where its store is, and whether to ask for a key. */
   async #describe({ request, connection }: Exchange): Promise<Response> {
     const key = (await this.#gate.isKeyless(request, connection)) ? 'none' : 'needed';
-    return plain(200, { storage: './', key });
+    const { pageConfig } = this.#parts;
+    return plain(200, {
+      storage: './',
+      key,
+      ...(pageConfig === undefined ? {} : { config: pageConfig }),
+    });
   }
 
   async #page({ request, path }: Exchange): Promise<Response> {

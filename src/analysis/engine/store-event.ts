@@ -1,0 +1,37 @@
+/** Events that an analysis leaves with a run. */
+import type { JsonObject } from '../../base/json.ts';
+import { readRecords } from '../../read/records.ts';
+import { eventTable } from '../../records/event.ts';
+import { storeRecords, type AnalyzedRun } from '../evaluate/stored-results.ts';
+import type { OwnRules } from '../own/own-rules.ts';
+import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
+
+/** Appends one event to a run, also to one that has ended. @throws {SessionStoreError} */
+export async function storeEvent(
+  run: AnalyzedRun,
+  eventType: string,
+  nowMs: number,
+  payload: JsonObject,
+): Promise<void> {
+  const event = eventTable.create({
+    runId: run.runId,
+    sequence: null,
+    timestamp: new Date(nowMs).toISOString(),
+    eventType,
+    severity: 'info',
+    step: null,
+    epoch: null,
+    status: null,
+    payload,
+  });
+  await storeRecords(eventTable, [event], { ...run, replaces: false, nowMs });
+}
+
+/** Stores the rules without code with the run that they judge, unless it has the same ones. */
+export async function storeRules(run: AnalyzedRun, rules: OwnRules): Promise<void> {
+  const payload = rulesPayload(rules);
+  const filter = { eventType: RULES_EVENT, limit: 1 };
+  const { records } = await readRecords(run, eventTable, filter, { columns: ['eventType'] });
+  if (JSON.stringify(records[0]?.payload) === JSON.stringify(payload)) return;
+  await storeEvent(run, RULES_EVENT, run.clock.now(), payload);
+}
