@@ -6,7 +6,7 @@ import { withControlsShown } from '../base/control-characters.ts';
 import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './support/args.ts';
 import { EXIT, jsonText, type Command } from './support/command.ts';
-import { analyzeCommand } from './commands/analyze.ts';
+import { analyzeCommand, watchCommand } from './commands/analyze.ts';
 import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/audit.ts';
@@ -36,7 +36,6 @@ import { syncCommand } from './commands/sync.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/users.ts';
 import { verifyCommand } from './commands/verify.ts';
-import { watchCommand } from './commands/watch.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
 import { onTerminal, styleFor } from './support/text.ts';
 
