@@ -180,6 +180,7 @@ export type { AlertSelection, SilenceOptions } from './analysis/engine/silence-r
 export {
   analyzerConfigOf,
   checkQuarkConfig,
+  configForRun,
   parseQuarkConfig,
   quarkConfigSchema,
   type QuarkConfig,

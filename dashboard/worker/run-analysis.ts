@@ -10,6 +10,7 @@ import {
   analyzerConfigOf,
   AnalyzerEngine,
   checkQuarkConfig,
+  configForRun,
   findHardBatches,
   groupAlerts,
   loadRunColumns,
@@ -52,8 +53,10 @@ export async function analyzeRun(
   given: unknown,
 ): Promise<RunAnalysis> {
   const reader = await openRun(store, runId);
-  const config = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
-  const options = { persist: false, columns: await loadRunColumns(reader) };
+  const columns = await loadRunColumns(reader);
+  const project = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
+  const config = configForRun(project, columns.metrics.keys());
+  const options = { persist: false, columns };
   const { phases } = await new PhaseAnalyzer(reader).analyze(options);
   const engine = new AnalyzerEngine(reader, config);
   const { alerts, healthScores, problems, silenced } = await engine.analyze(options);

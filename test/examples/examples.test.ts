@@ -70,6 +70,15 @@ describe('examples', () => {
       expect(losses.values[199] ?? 1).toBeLessThan((losses.values[0] ?? 0) / 100);
       expect(printed).toContain(reader.run.id);
     },
+    'own-rules.mjs': async (reader, printed) => {
+      expect(printed).toContain('rule.id must be a lowercase letter');
+      expect(printed).toContain('validation_gap: Validation lies 1.09 above training at the end.');
+      expect(printed).toContain('data/queue.below: data/queue is below 2 from step 31 to 39');
+      expect(printed).toContain('val/any.stalls_for: val/loss had no lower value than');
+      expect(printed).toContain('user_alert: A tenth of the images is black.');
+      expect(printed).toContain('data/queue.below is silenced by Ada: The disk was busy.');
+      expect(await reader.readEvents({ eventType: 'analysis_rules' })).toHaveLength(1);
+    },
     'onnx-activations.mjs': async (reader, printed) => {
       expect(printed).toContain(`Run ${reader.run.id}`);
       expect(printed).toMatch(/^encode \(Gemm\): mean -?[\d.]+/m);

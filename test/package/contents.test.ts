@@ -329,6 +329,7 @@ describe('exported names', () => {
         "checkQuarkConfig",
         "compareColumnGroups",
         "compareColumns",
+        "configForRun",
         "createBatchColumns",
         "createMetricSeries",
         "createRunColumns",

@@ -89,13 +89,33 @@ export function parseQuarkConfig(text: string, name = 'quark.config.json'): Quar
 /** The configuration as the analyzer takes it: without what is only for the file. */
 export function analyzerConfigOf({
   disabledRules,
+  roles,
   rules,
   thresholds,
 }: QuarkConfig): AnalyzerEngineConfig {
   return {
     rules: rules ?? [],
+    ...(roles === undefined ? {} : { roles }),
     ...onlyGiven({ disabledRules, thresholds }),
   };
+}
+
+/**
+ * The configuration of a project for one of its runs: without roles of metrics that the run does not have. An analysis refuses those.
+ *
+ * @param keys the metrics of the run
+ */
+export function configForRun(
+  config: AnalyzerEngineConfig,
+  keys: Iterable<string>,
+): AnalyzerEngineConfig {
+  const { roles } = config;
+  if (roles === undefined) return config;
+  const known = new Set(keys);
+  const present = Object.entries(roles).filter(
+    ([, key]) => typeof key !== 'string' || known.has(key),
+  );
+  return { ...config, roles: Object.fromEntries(present) };
 }
 
 /** The JSON Schema of `quark.config.json`, which the package has as `quark-sdk/quark.config.schema.json`. */

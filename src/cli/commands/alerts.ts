@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import {
   alertIdentity,
   AnalyzerEngine,
+  configForRun,
   RULE_IDS,
   type AnalyzerResult,
   type Silence,
@@ -38,7 +39,8 @@ export const alertsCommand: Command = {
     withStore(context, async (store) => {
       const { args, io, style } = context;
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const engine = new AnalyzerEngine(reader, await givenConfig(context));
+      const config = configForRun(await givenConfig(context), await reader.metricKeys());
+      const engine = new AnalyzerEngine(reader, config);
       const result = await engine.analyze({ persist: false });
       const silences = await engine.readSilences();
       await io.stdout.write(

@@ -1,6 +1,7 @@
 /** `quark analyze RUN|PATH`: alerts and health scores; `quark watch RUN`: alerts as they come. */
 import {
   AnalyzerEngine,
+  configForRun,
   findHardBatches,
   groupAlerts,
   loadRunColumns,
@@ -57,10 +58,9 @@ export const analyzeCommand: Command = {
       const config = await givenConfig({ args, io });
       for (const { name, reader } of runs) {
         const columns = await loadRunColumns(reader);
-        const result = await new AnalyzerEngine(reader, {
-          ...config,
-          roles: { ...config.roles, ...roles },
-        }).analyze({ persist, columns });
+        const own = configForRun(config, columns.metrics.keys());
+        const settings = { ...own, roles: { ...own.roles, ...roles } };
+        const result = await new AnalyzerEngine(reader, settings).analyze({ persist, columns });
         const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
         if (!args.flag('json')) {
@@ -208,7 +208,7 @@ export const watchCommand: Command = {
     withStore(context, async (store) => {
       const { args, io, style } = context;
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const config = await givenConfig(context);
+      const config = configForRun(await givenConfig(context), await reader.metricKeys());
       const writes: Promise<void>[] = [];
       const watch = new AnalyzerEngine(reader, config).watch({
         persist: false,

@@ -1,7 +1,7 @@
 /** `quark report RUN|PATH`: what a run means, as Markdown or as one HTML file. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { report } from '../../analysis.ts';
+import { configForRun, report } from '../../analysis.ts';
 import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
 import { UsageError } from '../support/args.ts';
@@ -41,10 +41,11 @@ export const reportCommand: Command = {
       const out = args.text('out');
       const title = args.text('title') ?? (run.isStored ? undefined : run.name);
       const config = await givenConfig({ args, io });
-      const roles = { ...config.roles, ...askedRoles(args) };
+      const own = configForRun(config, await run.reader.metricKeys());
+      const roles = { ...own.roles, ...askedRoles(args) };
       const made = await report(run.reader, {
         ...(title === undefined ? {} : { title }),
-        analyzer: { ...config, roles },
+        analyzer: { ...own, roles },
         phases: { roles },
       });
       const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');

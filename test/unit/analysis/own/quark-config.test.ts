@@ -6,9 +6,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import {
-  AnalyzerEngine,
   analyzeColumns,
+  analyzerConfigOf,
+  AnalyzerEngine,
   checkQuarkConfig,
+  configForRun,
   createRunColumns,
   loadRunColumns,
   parseQuarkConfig,
@@ -177,6 +179,15 @@ test('a configuration is found from a folder upwards, the module before the data
   await expect(loadQuarkConfig({ file: join(folder, 'empty.mjs') })).rejects.toThrow(
     /a module whose default export is a configuration/,
   );
+});
+
+test('roles of a project are those that a run has', () => {
+  const roles = { trainLoss: 'nll', valLoss: 'holdout/nll', reward: null };
+  const config = analyzerConfigOf(checkQuarkConfig({ roles }));
+  expect(configForRun(config, ['nll', 'lr']).roles).toEqual({ trainLoss: 'nll', reward: null });
+  const columns = createRunColumns({ metrics: [metric('nll', 40, (i) => 1 / (i + 1))] });
+  const { healthScores } = analyzeColumns(columns, configForRun(config, columns.metrics.keys()));
+  expect(healthScores[0]?.score).not.toBeNull();
 });
 
 test('the file of the repository is the schema that is published', () => {
