@@ -220,6 +220,68 @@ function texts(): (readonly [string, Files])[] {
       },
     ],
     [
+      'text_log',
+      {
+        'log_rank0.txt': rows
+          .map(
+            ({ step, loss }) =>
+              `[2024-01-02 03:04:05 swin](main.py 1): INFO Train: [${step >> 2}/3][${step % 4}/4]\teta 0:01:00 lr 0.1\t loss ${loss} (1.0)\n| epoch   1 |   ${step}/ 12 batches | lr 0.1 | loss ${loss} | ppl 9\nepoch 001:  ${step} / 12 loss=${loss}, num_updates=${step}\nTest: [ 1/2]\tLoss 1.0 (${loss})\nround ${step} => loss is ${loss}`,
+          )
+          .join('\n'),
+      },
+    ],
+    [
+      'json',
+      {
+        'progress.json': JSON.stringify({
+          train_losses: rows.map(({ loss }) => -loss),
+          dice_per_class_or_region: rows.map(({ loss }) => [loss, loss / 2]),
+          epoch_end_timestamps: rows.map(({ step }) => T / 1000 + step),
+        }),
+      },
+    ],
+    [
+      'comet',
+      {
+        'w/p/e/metrics.jsonl': rows
+          .map(({ step, loss }) =>
+            JSON.stringify({
+              metricName: 'loss',
+              metricValue: String(loss),
+              timestamp: T + step,
+              step,
+              epoch: null,
+              runContext: 'train',
+            }),
+          )
+          .join('\n'),
+        'w/p/e/metadata.json': '{"experimentKey": "k", "experimentName": "e", "projectName": "p"}',
+        'w/p/e/parameters.json': '[{"name": "lr", "valueCurrent": "0.1"}]',
+      },
+    ],
+    [
+      'clearml',
+      {
+        'scalars.json': JSON.stringify({
+          loss: { train: { x: rows.map(({ step }) => step), y: rows.map(({ loss }) => loss) } },
+        }),
+      },
+    ],
+    [
+      'aim',
+      {
+        'aim.csv': `,idx,step,value,epoch,time,run.hash,run.lr,metric.name,metric.context.subset\n${rows.map(({ step, loss }) => `${step},${step},${step},${loss},0,2024-01-02 03:04:05,abc,"0.1",loss,train`).join('\n')}\n`,
+      },
+    ],
+    [
+      'wandb',
+      {
+        'wandb/run-20240102_030405-a1/files/config.yaml': 'lr:\n  value: 0.1\n',
+        'wandb/run-20240102_030405-a1/files/wandb-summary.json': '{"loss": 0.5, "_step": 2}',
+        'wandb/run-20240102_030405-a1/files/output.log': 'step=1 loss=2\nstep=2 loss=1\n',
+      },
+    ],
+    [
       'wandb_legacy',
       {
         'wandb/wandb-history.jsonl': rows
@@ -305,8 +367,30 @@ async function binaries(run: RunReader): Promise<(readonly [string, Files])[]> {
         ),
       },
     ]),
+    ['parquet', { 'n/RUN-1_part_0.parquet': neptune() }],
     ['quark', { 'run.quark': await bytesOf(exportQuark(run)) }],
   ];
+}
+
+/** A part of Neptune's exporter. */
+function neptune(): Uint8Array<ArrayBuffer> {
+  const count = Array.from({ length: 20 }, (_, i) => i);
+  return new Uint8Array(
+    parquetWriteBuffer({
+      columnData: [
+        { name: 'project_id', data: count.map(() => 'team/vision'), type: 'STRING' },
+        { name: 'run_id', data: count.map(() => 'RUN-1'), type: 'STRING' },
+        { name: 'attribute_path', data: count.map((i) => `a/m${i % 2}`), type: 'STRING' },
+        {
+          name: 'attribute_type',
+          data: count.map((i) => (i < 18 ? 'float_series' : 'float')),
+          type: 'STRING',
+        },
+        { name: 'step', data: count, type: 'INT32' },
+        { name: 'float_value', data: count.map((i) => i / 7), type: 'DOUBLE' },
+      ],
+    }),
+  );
 }
 
 function trackio(): Uint8Array<ArrayBuffer> {

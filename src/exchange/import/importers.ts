@@ -1,5 +1,8 @@
 /** The known formats. An importer is one file, and one line here. */
 import { catBoost } from './formats/catboost.ts';
+import { aim } from './formats/aim.ts';
+import { clearMl } from './formats/clearml.ts';
+import { comet } from './formats/comet.ts';
 import { csv } from './formats/csv.ts';
 import { dvclive } from './formats/dvclive.ts';
 import { huggingFaceTrainer } from './formats/hugging-face-trainer.ts';
@@ -46,6 +49,9 @@ export const IMPORTERS: readonly Importer[] = [
   monitor,
   ray,
   pickle,
+  comet,
+  clearMl,
+  aim,
   jsonCurves,
 ];
 

@@ -7,7 +7,7 @@ import type { ImportContext, Importer } from '../sink/importer.ts';
 import { columnsOf, isHeader, sniffTable, type CsvColumns } from '../tables/csv-columns.ts';
 import { CsvReader } from '../../../codecs/csv/csv-reader.ts';
 import { reasonNoRun } from '../tables/own-tables.ts';
-import { runNameOf } from '../sink/run-names.ts';
+import { isCommonStem, runNameOf } from '../sink/run-names.ts';
 import { TableImport } from '../tables/table-import.ts';
 import { CELL_NUMBER, CELL_TEXT } from '../../../codecs/table-rows.ts';
 import { configFromYaml, isYamlName } from '../tables/yaml-config.ts';
@@ -128,7 +128,7 @@ class CsvImport {
       hasHeader ? reader.text(i) : `column_${i + 1}`,
     );
     const asked = this.#context.options.columns;
-    const columns = columnsOf(texts, asked);
+    const columns = namedByFile(columnsOf(texts, asked), this.#file.path);
     for (const role of ['step', 'epoch', 'time'] as const) {
       if (asked?.[role] !== undefined && columns[role] < 0)
         this.#problem(reader.line, `There is no column "${asked[role]}" (columns.${role}).`);
@@ -192,6 +192,19 @@ class CsvImport {
   #problem(line: number, reason: string): void {
     this.#context.problem({ file: this.#file.path, place: `line ${line}`, reason });
   }
+}
+
+/**
+ * A table whose only metric is called `value` has its name in that of the file: TensorBoard's `run-train-tag-loss.csv`, or what
+ * Neptune's and other clients fetch of one series.
+ */
+function namedByFile(columns: CsvColumns, path: string): CsvColumns {
+  const [only, other] = columns.metrics;
+  if (only === undefined || other !== undefined || columns.key >= 0) return columns;
+  if (columns.names[only]?.toLowerCase() !== 'value') return columns;
+  const stem = fileName(path).replace(/\.[A-Za-z]{1,5}$/, '');
+  const name = /^run-.{0,200}?-tag-(.+)$/.exec(stem)?.[1] ?? stem;
+  return isCommonStem(name) ? columns : { ...columns, names: columns.names.with(only, name) };
 }
 
 /** A row fits when it has the cells of the header, or more that are empty, as after a delimiter at the end. */

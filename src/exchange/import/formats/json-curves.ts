@@ -1,6 +1,6 @@
 /**
- * Plain JSON: `History.history` of Keras (`{"loss": [...], "val_loss": [...]}`), lists of objects (pandas' records, logs of Stable-Baselines
- * and what people write). The least sure of all: almost anything is JSON.
+ * Plain JSON: `History.history` of Keras (`{"loss": [...], "val_loss": [...]}`), the lists of nnU-Net's logger, lists of objects (pandas'
+ * records, logs of Stable-Baselines and what people write). The least sure of all: almost anything is JSON.
  */
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
@@ -24,7 +24,17 @@ const LONG_SET = new RegExp(
   String.raw`^\s*\{\s*"[^"]{1,500}"\s*:\s*\{\s*"[^"]{1,500}"\s*:\s*\[(?:\s*${NUMBER}\s*,){10}`,
 );
 const LIST_OF_ROWS = /^\s*\[\s*\{[^{}[\]]*"[^"]*"\s*:\s*-?\d/;
-const COUNTERS = new Set([...ROW_NAMES.step, ...ROW_NAMES.epoch, ...ROW_NAMES.time]);
+/** nnU-Net's logger: an epoch is over when this is said of it. */
+const END_TIMES = 'epoch_end_timestamps';
+const TIMES = [...ROW_NAMES.time, END_TIMES];
+const COUNTERS = new Set([
+  ...ROW_NAMES.step,
+  ...ROW_NAMES.epoch,
+  ...TIMES,
+  'epoch_start_timestamps',
+]);
+/** Values of one epoch that are told class by class, at most. */
+const MAX_CLASSES = 100;
 
 /** JSON of curves. */
 export const jsonCurves: Importer = {
@@ -61,11 +71,13 @@ function isCurves(value: unknown): boolean {
   if (!isRowObject(value)) return false;
   const inner: unknown = value['history'];
   const lists = Object.values(isRowObject(inner) ? inner : value);
-  return areCurves(lists) || (lists.length > 0 && lists.every(isSet));
+  // The lists of nnU-Net differ by one while an epoch is under way.
+  const slack = END_TIMES in value ? 1 : 0;
+  return areCurves(lists, slack) || (lists.length > 0 && lists.every(isSet));
 }
 
-/** Lists of numbers of one length. */
-function areCurves(lists: readonly unknown[]): boolean {
+/** Lists of numbers of one length, but for `slack`. */
+function areCurves(lists: readonly unknown[], slack = 0): boolean {
   const [first] = lists;
   return (
     Array.isArray(first) &&
@@ -73,8 +85,8 @@ function areCurves(lists: readonly unknown[]): boolean {
     lists.every(
       (list) =>
         Array.isArray(list) &&
-        list.length === first.length &&
-        list.every((item) => item === null || metricNumber(item) !== undefined),
+        Math.abs(list.length - first.length) <= slack &&
+        list.every((item) => item === null || isNumbers(item)),
     )
   );
 }
@@ -82,6 +94,12 @@ function areCurves(lists: readonly unknown[]): boolean {
 /** Results of one evaluation set of a program that boosts trees: a curve for each measure. */
 function isSet(value: unknown): value is RowObject {
   return isRowObject(value) && areCurves(Object.values(value));
+}
+
+/** A number, or one for each class. */
+function isNumbers(item: unknown): boolean {
+  if (!Array.isArray(item)) return metricNumber(item) !== undefined;
+  return item.length <= MAX_CLASSES && item.every((one) => metricNumber(one) !== undefined);
 }
 
 async function readCurves(file: InputFile, context: ImportContext): Promise<void> {
@@ -155,7 +173,7 @@ async function readCounters(parts: JsonParts): Promise<Counters> {
   }
   const find = (names: readonly string[]): number[] | undefined =>
     names.map((name) => lists.get(name)).find((list) => list !== undefined);
-  return { step: find(ROW_NAMES.step), epoch: find(ROW_NAMES.epoch), time: find(ROW_NAMES.time) };
+  return { step: find(ROW_NAMES.step), epoch: find(ROW_NAMES.epoch), time: find(TIMES) };
 }
 
 /** Curves of one evaluation set: their positions are rounds, which are steps. */
@@ -177,19 +195,17 @@ function pushList(
   index: number,
   { step, epoch, time }: Counters,
 ): void {
-  const metric = sink.metric(name);
   for (const [i, item] of items.entries()) {
-    const value = metricNumber(item);
-    if (value === undefined) continue;
     const at = index + i;
-    const lap = epoch?.[at] ?? (step === undefined ? at : Number.NaN);
-    sink.push(
-      metric,
-      value,
-      step?.[at] ?? Number.NaN,
-      Math.floor(lap),
-      instantFromText(time?.[at]),
-    );
+    const lap = Math.floor(epoch?.[at] ?? (step === undefined ? at : Number.NaN));
+    const push = (metric: string, one: unknown): void => {
+      const value = metricNumber(one);
+      if (value === undefined) return;
+      const timeMs = instantFromText(time?.[at]);
+      sink.push(sink.metric(metric), value, step?.[at] ?? Number.NaN, lap, timeMs);
+    };
+    if (!Array.isArray(item)) push(name, item);
+    else for (const [j, one] of item.slice(0, MAX_CLASSES).entries()) push(`${name}/${j}`, one);
   }
 }
 

@@ -7,6 +7,7 @@ import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, ImportedRun, Importer } from '../sink/importer.ts';
 import { readParquetFooter, type ParquetFooter } from '../../../codecs/parquet/parquet-footer.ts';
 import { hasNumbers, ParquetRows } from '../../../codecs/parquet/parquet-rows.ts';
+import { isNeptune, neptunePartOf, readNeptune } from '../tables/neptune-parquet.ts';
 import { parquetBatches } from '../tables/parquet-table.ts';
 import {
   eachFile,
@@ -35,13 +36,19 @@ const TRACKIO_PARTS = /_(?:system|configs)$/;
 /** Parquet. */
 export const parquet: Importer = {
   format: 'parquet',
-  title: "Parquet (Quark's export, Trackio's, any table of metrics)",
+  title: "Parquet (Quark's export, Trackio's, Neptune's, any table of metrics)",
   detect({ bytes }) {
     return [0x50, 0x41, 0x52, 0x31].every((byte, i) => bytes[i] === byte) ? 1 : 0;
   },
   group(files) {
     const paths = new Set(files.map(({ path }) => path));
-    const groups = groupTables(files, isTableName);
+    const runs = new Map<string, InputFile[]>();
+    for (const file of files) {
+      const run = neptunePartOf(file.path);
+      if (run !== undefined) runs.set(run, [...(runs.get(run) ?? []), file]);
+    }
+    const others = files.filter(({ path }) => neptunePartOf(path) === undefined);
+    const groups = groupTables(others, isTableName);
     // Trackio keeps system metrics and configurations of a project beside it.
     const baseOf = (path: string): string =>
       path.replace(/\.[^.]*$/, '').replace(TRACKIO_PARTS, '');
@@ -58,7 +65,8 @@ export const parquet: Importer = {
         ...parts.filter(({ path }) =>
           group.some((file) => file.path === `${baseOf(path)}.parquet`),
         ),
-      ]);
+      ])
+      .concat([...runs.values()]);
   },
   read: (files, context) =>
     eachFile(files, context, async (file) => {
@@ -90,6 +98,7 @@ async function readTable(
     context.problem({ file: file.path, place, reason }),
   );
   const names = rows.leaves.map(({ name }) => name);
+  if (isNeptune(names)) return readNeptune(rows, file, context);
   const lower = names.map((name) => name.toLowerCase());
   const runColumn = RUN_NAMES.map((name) => lower.indexOf(name)).find((found) => found >= 0) ?? -1;
   const isTrackio = lower[runColumn] === 'run_name' && lower.includes('timestamp');

@@ -64,6 +64,15 @@ export const textLog: Importer = {
   },
 };
 
+/** Reads a log into a run that another importer describes. */
+export async function readTextLog(
+  file: InputFile,
+  context: ImportContext,
+  described: ImportedRun,
+): Promise<void> {
+  await new LogImport(file, context, described).read();
+}
+
 /** One log on its way into runs. */
 class LogImport {
   readonly #file: InputFile;

@@ -156,6 +156,7 @@ type Found = Pick<LogRow, 'step' | 'epoch' | 'epochSteps'> & {
 /** Of the lines that patterns of text are matched against, at most this much. */
 const MAX_MATCHED_CHARS = 2000;
 const MAX_MATCHES = 100;
+const MAX_BARS = 1000;
 
 /** Reads lines one after another: some tell of the epoch that those after them belong to. */
 export class LogReader {
@@ -167,7 +168,6 @@ export class LogReader {
   #hasProgram = false;
   /** Counts the head lines of epochs and the bars that began again: a bar of another lap is another bar. */
   #lap = 0;
-  #barAt = 0;
   /** Whether the last line is a part of a box, which is read as a whole. */
   isInside = false;
   readonly #boosting = new BoostingLines();
@@ -175,6 +175,8 @@ export class LogReader {
   readonly #tables = new ColumnTables();
   /** The last bar of Keras that began an epoch. */
   #epochBar = { lap: -1, length: '' };
+  /** Bars of tqdm by what they are about: how far each is, and how often it began again. */
+  readonly #bars = new Map<string, { at: number; lap: number }>();
 
   /** @param linear patterns of the user that were given as text; they come first */
   constructor(patterns: readonly TextLogPattern[] = [], linear: readonly LinearPattern[] = []) {
@@ -253,9 +255,12 @@ export class LogReader {
     const [, about, done] = TQDM.exec(text) ?? [];
     if (about === undefined) return undefined;
     const at = Number(done);
-    if (at < this.#barAt) this.#lap++;
-    this.#barAt = at;
-    return `tqdm ${this.#lap} ${about}`;
+    const name = about.trim();
+    const known = this.#bars.get(name) ?? { at, lap: 0 };
+    if (at < known.at) known.lap++;
+    known.at = at;
+    if (this.#bars.size < MAX_BARS) this.#bars.set(name, known);
+    return `tqdm ${this.#lap} ${known.lap} ${name}`;
   }
 
   /** Lines of no known program: pairs beside a step or an epoch, or below a line that names one. */

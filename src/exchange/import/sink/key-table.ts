@@ -64,6 +64,10 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
     key: 'test/accuracy',
     formats: ['text_log', 'json_lines', 'csv'],
   },
+  // nnU-Net's logger
+  { name: 'train_losses', key: 'train/loss', formats: ['json'] },
+  { name: 'val_losses', key: 'val/loss', formats: ['json'] },
+  { name: 'lrs', key: 'optimizer/lr', formats: ['json'] },
   { name: 'trl', key: 'train/loss', formats: ['text_log'] },
   { name: 'tel', key: 'val/loss', formats: ['text_log'] },
   { name: 'norm', key: 'train/grad_norm', formats: ['text_log'] },

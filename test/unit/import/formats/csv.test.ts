@@ -251,8 +251,18 @@ describe('a table', () => {
     const unix = await one(
       `Wall time,Step,Value\n${start / 1000 + 0.25},0,1\n${start + 1000},1,1\n`,
     );
-    expect(unix.times['Value']).toEqual([start + 250, start + 1000]);
-    expect(Object.keys(unix.metrics)).toEqual(['Value']);
+    expect(Object.values(unix.times)).toEqual([[start + 250, start + 1000]]);
+    expect(Object.keys(unix.metrics)).toHaveLength(1);
+  });
+
+  test.each([
+    ['run-train-tag-epoch_loss.csv', 'epoch_loss'],
+    ['run-2024_01_02-tag-val_loss.csv', 'val/loss'],
+    ['charts/train_loss.csv', 'train/loss'],
+    ['run1/metrics.csv', 'value'],
+  ])('of one series: %s names it %s', async (path, key) => {
+    const { runs } = await importText({ [path]: 'step,value,timestamp\n0,2,\n1,1,\n' });
+    expect(Object.keys(runs[0]?.metrics ?? {})).toEqual([key]);
   });
 
   test('in long form: a sample a row, as our own export has it', async () => {

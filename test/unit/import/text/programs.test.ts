@@ -329,3 +329,94 @@ test('nnU-Net, version 1', async () => {
     ],
   });
 });
+
+test("the lists of nnU-Net's logger as JSON: classes one by one, the ends of epochs as times", async () => {
+  const { report, runs } = await importText({
+    'fold_0/progress.json': JSON.stringify({
+      mean_fg_dice: [0.5, 0.6],
+      dice_per_class_or_region: [
+        [0.5, 0.25],
+        [0.75, 0.5],
+      ],
+      train_losses: [-0.1, -0.2],
+      val_losses: [-0.3, -0.4],
+      lrs: [0.01, 0.009, 0.008],
+      epoch_start_timestamps: [1700000000.5, 1700000100.5, 1700000200.5],
+      epoch_end_timestamps: [1700000099.5, 1700000199.5],
+    }),
+  });
+  expect(report.problems).toEqual([]);
+  expect(runs[0]?.metrics).toMatchObject({
+    'train/loss': [
+      [null, 0, -0.1],
+      [null, 1, -0.2],
+    ],
+    'val/loss': [
+      [null, 0, -0.3],
+      [null, 1, -0.4],
+    ],
+    'dice_per_class_or_region/1': [
+      [null, 0, 0.25],
+      [null, 1, 0.5],
+    ],
+  });
+  expect(Object.keys(runs[0]?.metrics ?? {}).join()).not.toContain('timestamps');
+  expect(runs[0]?.times['train/loss']).toEqual([1700000099500, 1700000199500]);
+});
+
+test('bars of tqdm and Keras are one value an epoch, whatever was printed on the way', async () => {
+  const bar = (epoch: number, share: number, loss: number, more = ''): string =>
+    `Epoch ${epoch}: ${String(share).padStart(3)}%|${'█'.repeat(share / 10)}| ${share * 4}/400 [00:0${share / 25}<00:00, 74.53it/s, loss=${loss}${more}]`;
+  const lightning = [0, 1]
+    .flatMap((epoch) => [
+      bar(epoch, 25, 4 - epoch),
+      bar(epoch, 100, 3 - epoch),
+      'Validation DataLoader 0: 100%|██████████| 10/10 [00:00<00:00, 99.1it/s]',
+      bar(epoch, 100, 3 - epoch, `, val_loss=${2 - epoch}`),
+    ])
+    .join('\n');
+  const keras = [1, 2]
+    .flatMap((epoch) => [
+      `Epoch ${epoch}/2`,
+      `  1/400 ━━━━━━━━━━━━━━━━━━━━ 12:25 794ms/step - accuracy: 0.0625 - loss: 9.0`,
+      `200/400 ━━━━━━━━━━━━━━━━━━━━ 1s 4ms/step - accuracy: 0.25 - loss: 8.0`,
+      `400/400 ━━━━━━━━━━━━━━━━━━━━ 3s 4ms/step - accuracy: 0.5 - loss: ${4 - epoch}.0`,
+      `400/400 ━━━━━━━━━━━━━━━━━━━━ 4s 5ms/step - accuracy: 0.5 - loss: ${4 - epoch}.0 - val_accuracy: 0.5 - val_loss: ${3 - epoch}.0`,
+    ])
+    .join('\n');
+  const { report, runs } = await importText({ 'a/lightning.log': lightning, 'b/keras.log': keras });
+  expect(report.problems).toEqual([]);
+  expect(runs.map(({ metrics }) => [metrics['train/loss'], metrics['val/loss']])).toEqual([
+    [
+      [
+        [null, 0, 3],
+        [null, 1, 2],
+      ],
+      [
+        [null, 0, 2],
+        [null, 1, 1],
+      ],
+    ],
+    [
+      [
+        [null, 1, 3],
+        [null, 2, 2],
+      ],
+      [
+        [null, 1, 2],
+        [null, 2, 1],
+      ],
+    ],
+  ]);
+});
+
+test('a bar of another length or of another fit is another value', async () => {
+  const line = (count: number, loss: number): string =>
+    `${count}/${count} [====] - 1s 2ms/step - loss: ${loss}\n`;
+  const { runs } = await importText({
+    'k.log': `Epoch 1/1\n${line(40, 3)}${line(8, 2.5)}Epoch 1/1\n${line(40, 2)}`,
+  });
+  expect(runs.flatMap(({ metrics }) => metrics['train/loss']?.map(([, , value]) => value))).toEqual(
+    [3, 2.5, 2],
+  );
+});
