@@ -57,6 +57,13 @@ async function runExample(
 
 describe('examples', () => {
   const looks: Readonly<Record<string, (reader: RunReader, printed: string) => Promise<void>>> = {
+    'custom-importer.mjs': async (reader, printed) => {
+      expect(reader.run.environment).toMatchObject({ import: { format: 'row_log' } });
+      expect((await reader.readMetricColumns({ metricKey: 'train/loss' })).rowCount).toBe(50);
+      expect(printed).toMatch(/^demo\.rowlog, line 52: It is no row\.$/m);
+      expect(printed).toMatch(/^row_log: 50 values, the last is 0\.042$/m);
+      expect(printed).toMatch(/^.*importers\[0\]\.detect.*how sure it is, from 0 to 1/m);
+    },
     'data-diagnostics.mjs': async (reader, printed) => {
       const { records } = await readBatchDiagnostics(reader);
       expect(records).toHaveLength(200);

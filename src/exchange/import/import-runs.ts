@@ -26,6 +26,7 @@ import { pointedBytes, reasonEmpty } from './nothing-inside.ts';
 import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
+import { checkImporters, confidenceOf, isWrongImporter } from './check-importers.ts';
 import { ImportNotes, type ImportNoteLists } from './import-notes.ts';
 import { KnownRun, RunWriter, type WrittenRun } from './sink/run-writer.ts';
 import { linearPatterns } from './text/user-patterns.ts';
@@ -354,7 +355,7 @@ async function sort(
       if (found === undefined) byImporter.set(importer, [file]);
       else found.push(file);
     } catch (error) {
-      if (isQuarkError(error, 'aborted')) throw error;
+      if (isQuarkError(error, 'aborted') || isWrongImporter(error)) throw error;
       notes.problem(problemOfFile(file.path, messageOf(error)));
     }
   }
@@ -365,7 +366,7 @@ function best(importers: readonly Importer[], head: InputHead): Importer | undef
   let found: Importer | undefined;
   let confidence = MIN_CONFIDENCE;
   for (const importer of importers) {
-    const sure = importer.detect(head);
+    const sure = confidenceOf(importer, head);
     if (sure > confidence) {
       found = importer;
       confidence = sure;
@@ -417,7 +418,7 @@ function checkOptions(files: readonly InputFile[], options: ImportOptions): Sett
   for (const [i, tag] of (options.tags ?? []).entries()) checkLabel(`tags[${i}]`, tag);
   checkRoles('roles', options.roles);
   linearPatterns(options.pattern);
-  const importers = [...(options.importers ?? []), ...IMPORTERS];
+  const importers = [...checkImporters(options.importers), ...IMPORTERS];
   if (options.format !== undefined && !importers.some(({ format }) => format === options.format)) {
     const known = importers.map(({ format }) => `"${format}"`).join(', ');
     throw invalidInput('format', options.format, `one of ${known}`);

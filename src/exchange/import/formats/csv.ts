@@ -15,6 +15,8 @@ import { configFromYaml, isYamlName } from '../tables/yaml-config.ts';
 const HEAD_BYTES = 65_536;
 /** Settings that programs write beside their table. */
 const SETTINGS_NAMES = new Set(['hparams.yaml', 'args.yaml']);
+/** What they call the table: Lightning, Ultralytics, timm. */
+const TABLE_NAMES = ['metrics.csv', 'results.csv', 'summary.csv'];
 
 /** CSV and TSV. */
 export const csv: Importer = {
@@ -23,8 +25,7 @@ export const csv: Importer = {
   detect({ text, file, bytes, hasFile }) {
     const folder = folderOf(file.path);
     const beside = (name: string): boolean => hasFile(folder === '' ? name : `${folder}/${name}`);
-    if (SETTINGS_NAMES.has(fileName(file.path)) && (beside('metrics.csv') || beside('results.csv')))
-      return 0.9;
+    if (SETTINGS_NAMES.has(fileName(file.path)) && TABLE_NAMES.some(beside)) return 0.9;
     return sniffTable(text, bytes.length >= file.sizeBytes, file.path)?.confidence ?? 0;
   },
   group(files) {

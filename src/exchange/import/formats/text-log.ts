@@ -39,6 +39,7 @@ export const textLog: Importer = {
     const isNamed = LOG_NAME.test(file.path);
     let pairLines = 0;
     let lostLines = 0;
+    const isJson = text.trimStart().startsWith('{');
     let hasTable = false;
     for (const line of text.split('\n', SNIFFED_LINES)) {
       const cut = line.slice(-SNIFFED_LINE_CHARS);
@@ -48,7 +49,8 @@ export const textLog: Importer = {
         continue;
       }
       if (row.pattern === 'table') hasTable = true;
-      else if (row.pattern === 'pairs') pairLines++;
+      // Lines of JSON and nothing else have an importer of their own.
+      else if (row.pattern === 'pairs' || (row.pattern === 'json_of_epoch' && isJson)) pairLines++;
       else return 0.75;
     }
     // Columns that are apart by tabs are a table of their own kind.

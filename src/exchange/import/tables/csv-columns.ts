@@ -166,6 +166,8 @@ export function columnsOf(
   const metrics = names.flatMap((_, i) => {
     const name = lower[i] ?? '';
     if (taken.has(i) || ignored.has(name)) return [];
+    // The index that pandas writes in front says nothing where there is a step.
+    if (i === 0 && step > 0 && (name === '' || name === 'unnamed: 0')) return [];
     if (key >= 0) return i === value ? [i] : [];
     return BOOKKEEPING.has(name) ? [] : [i];
   });

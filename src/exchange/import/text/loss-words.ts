@@ -26,15 +26,18 @@ function named(measure: string): RegExp {
 
 const LOSSES = named(LOSS);
 const OTHERS = named(OTHER);
-/** Lines that speak of a loss and do not tell of a step: the best so far, settings, scales. */
+/** Words in front of a loss that is none of a step: the best so far, settings, scales, means that are told again. */
 const NO_STEP =
-  /\b(?:best|lowest|minimum|threshold|improved?|improvement|scaler?|scaling|weights?|coef\w*|smoothing|tolerance|patience|early.?stopping)\b/i;
+  /\b(?:averaged|best|lowest|minimum|threshold|improved?|improvement|scaler?|scaling|weights?|coef\w*|smoothing|tolerance|patience|early.?stopping)\b/i;
 const HEAD_CHARS = 2000;
+/** How far in front of a name a word counts. */
+const NEAR_CHARS = 40;
 
 /** The losses with numbers in a line. */
 export function lossesIn(text: string): NamedNumber[] {
-  if (NO_STEP.test(text)) return [];
-  return numbersOf(LOSSES, text);
+  return numbersOf(LOSSES, text).filter(
+    ({ nameAt, valueAt }) => !NO_STEP.test(text.slice(Math.max(0, nameAt - NEAR_CHARS), valueAt)),
+  );
 }
 
 /** The other measures with numbers in a line. */

@@ -115,7 +115,12 @@ const SEGMENTATION: readonly ProgramPattern[] = [
   },
   {
     name: 'nnunet_facts',
-    pattern: pattern`${TIMED}(?:(?:Current learning rate:|lr:|lr is now \(scheduler\)) (?<lr>${NUMBER})|(?:Epoch time:|This epoch took) (?<epoch_time>${NUMBER}) s)\s{0,4}$`,
+    pattern: pattern`${TIMED}?(?:Current learning rate: (?<lr>${NUMBER})|Epoch time: (?<epoch_time>${NUMBER}) s)\s{0,4}$`,
+    isCommon: true,
+  },
+  {
+    name: 'nnunet_v1_facts',
+    pattern: pattern`${TIMED}(?:(?:lr:|lr is now \(scheduler\)) (?<lr>${NUMBER})|This epoch took (?<epoch_time>${NUMBER}) s)\s{0,4}$`,
     isCommon: true,
   },
 ];

@@ -410,13 +410,13 @@ test('bars of tqdm and Keras are one value an epoch, whatever was printed on the
   ]);
 });
 
-test('a bar of another length or of another fit is another value', async () => {
+test('a bar of another fit is another value, one of another length is of an evaluation', async () => {
   const line = (count: number, loss: number): string =>
     `${count}/${count} [====] - 1s 2ms/step - loss: ${loss}\n`;
   const { runs } = await importText({
     'k.log': `Epoch 1/1\n${line(40, 3)}${line(8, 2.5)}Epoch 1/1\n${line(40, 2)}`,
   });
-  expect(runs.flatMap(({ metrics }) => metrics['train/loss']?.map(([, , value]) => value))).toEqual(
-    [3, 2.5, 2],
-  );
+  const valuesOf = (key: string): unknown =>
+    runs.flatMap(({ metrics }) => metrics[key]?.map(([, , value]) => value) ?? []);
+  expect([valuesOf('train/loss'), valuesOf('test/loss')]).toEqual([[3, 2], [2.5]]);
 });

@@ -1,6 +1,7 @@
 /** Logs whose losses are not read: they say so, and the pattern that they propose reads them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { UNREAD_LOGS } from '../../../collection/language-logs.ts';
 import { importText } from '../../../support/imported.ts';
 import { runs as settings } from '../../../support/property.ts';
 
@@ -127,6 +128,21 @@ test('a pattern that would try all ways one after another ends soon', async () =
   );
   expect(report.runs).toEqual([]);
 });
+
+test.each(UNREAD_LOGS)(
+  'a log with $name: the pattern that is proposed reads all of it',
+  async ({ text, values }) => {
+    const first = await importText({ 'train.log': text });
+    expect(first.report.unread).toMatchObject([{ readCount: 0, lineCount: 40 }]);
+    const { report, runs } = await importText(
+      { 'train.log': text },
+      { pattern: first.report.unread[0]?.patterns ?? [] },
+    );
+    expect(report.problems).toEqual([]);
+    expect(runs).toHaveLength(1);
+    expect(report.runs[0]?.rowCount).toBe(values);
+  },
+);
 
 describe('for log lines of any shape', () => {
   const word = fc.constantFrom('worker', 'INFO', 'at', 'gpu', 'stage', 'trainer', 'phase');
