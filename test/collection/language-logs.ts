@@ -306,7 +306,11 @@ export const languageLogs: readonly CollectionEntry[] = [
     {
       name: 'NaN and null, as Python writes them',
       make: () => ({
-        'log.jsonl': `${lines(40, (i) => `{"step": ${i}, "loss": ${at(LOSS, i)}, "grad_norm": ${i === 5 ? 'NaN' : '1.5'}, "note": null}`)}`,
+        'log.jsonl': lines(
+          40,
+          (i) =>
+            `{"step": ${i}, "loss": ${at(LOSS, i)}, "grad_norm": ${i === 5 ? 'NaN' : '1.5'}, "note": null}`,
+        ),
       }),
       series: 2,
       values: 80,

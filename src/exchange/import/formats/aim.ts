@@ -21,8 +21,8 @@ export const aim: Importer = {
   title: 'Aim (data frames of its SDK as CSV)',
   detect({ text }) {
     const head = text.split('\n', 1)[0] ?? '';
-    const names = head.split(',').map((name) => name.trim().replace(/^"|"$/g, ''));
-    return names.includes(NAME) && names.includes('value') && names.includes('step') ? 0.95 : 0;
+    const names = new Set(head.split(',').map((name) => name.trim().replace(/^"|"$/g, '')));
+    return [NAME, 'value', 'step'].every((name) => names.has(name)) ? 0.95 : 0;
   },
   async read(files, context) {
     for (const file of files) await new AimTable(file, context).read();

@@ -58,7 +58,7 @@ export const comet: Importer = {
     if (Array.isArray(settings)) for (const one of settings) setFact(one, sink);
     sink.environment({ comet: { ...facts, system: await object('system_details.json') } });
     for (const file of files)
-      if (METRICS.test(file.path) || !/\.json$/.test(file.path))
+      if (METRICS.test(file.path) || !file.path.endsWith('.json'))
         await readRows(file, sink, context);
       else if (!FACTS.has(fileName(file.path))) await readList(file, sink, context);
   },
