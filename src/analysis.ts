@@ -171,6 +171,7 @@ export type { LossCourse, Signals } from './analysis/signals/signals.ts';
 export type { RuleFailure } from './analysis/signals/check-rule.ts';
 export {
   alertIdentity,
+  audibleAlerts,
   silenceOf,
   type AlertIdentity,
   type Silence,

@@ -9,12 +9,14 @@ import {
 import {
   analyzerConfigOf,
   AnalyzerEngine,
+  audibleAlerts,
   checkQuarkConfig,
   configForRun,
   findHardBatches,
   groupAlerts,
   loadRunColumns,
   PhaseAnalyzer,
+  sayRoles,
   sayVerdict,
   type AlertGroup,
   type HardBatches,
@@ -29,6 +31,8 @@ export type RunAnalysis = {
   readonly groups: readonly AlertGroup<Fields<AlertRecord>>[];
   /** The run in a line or two: what was not assessed or its health, then what to check first. */
   readonly verdict: readonly string[];
+  /** The metrics that the run was judged by, and how sure each is; empty where there is none. */
+  readonly judgedBy: string;
   /** The silenced ones. */
   readonly silenced: readonly AlertGroup<Fields<AlertRecord>>[];
   /** What was said of alerts, by the id of the alert. */
@@ -57,16 +61,18 @@ export async function analyzeRun(
   const project = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
   const config = configForRun(project, columns.metrics.keys());
   const options = { persist: false, columns };
-  const { phases } = await new PhaseAnalyzer(reader).analyze(options);
+  const { roles: asked = {} } = config;
+  const { phases } = await new PhaseAnalyzer(reader, { roles: asked }).analyze(options);
   const engine = new AnalyzerEngine(reader, config);
-  const { alerts, healthScores, problems, silenced } = await engine.analyze(options);
+  const { alerts, healthScores, problems, roles, silenced } = await engine.analyze(options);
   const silences = new Map(silenced.map(({ alert, silence }) => [alert.id, silence]));
-  const isQuiet = ({ id }: AlertRecord): boolean => silences.get(id)?.kind === 'silence';
-  const heard = alerts.filter((alert) => !isQuiet(alert));
+  const heard = audibleAlerts(alerts, silenced);
+  const quiet = alerts.filter((alert) => !heard.includes(alert));
   return {
     groups: groupAlerts(heard.map(fieldsOf)),
-    silenced: groupAlerts(alerts.filter(isQuiet).map(fieldsOf)),
+    silenced: groupAlerts(quiet.map(fieldsOf)),
     verdict: sayVerdict({ alerts: heard, healthScores, phases }),
+    judgedBy: sayRoles(roles),
     silences,
     problems: problems.map(({ message }) => message),
     healthScores: healthScores.map(fieldsOf),

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+import { createMemoryStore, MetricsLogger, openRun, startRun, TrainingSession } from 'quark-sdk';
 import { report as reportOn } from 'quark-sdk/analysis';
 import { exportQuark } from 'quark-sdk/exchange';
 import { DataDiagnostics } from 'quark-sdk/probes';
@@ -159,6 +159,30 @@ test('a report as Markdown, as HTML and into a file', async () => {
   const written = await run('report', ids[0] ?? '', '--out', 'page.html');
   expect([written.stdout, written.stderr]).toEqual(['', 'Wrote page.html.\n']);
   expect(readFileSync(join(folder, 'page.html'), 'utf8')).toContain('<svg viewBox');
+});
+
+test('a report that is told how to judge shows nothing that was judged otherwise', async () => {
+  const own = mkdtempSync(join(folder, 'asked-'));
+  const session = await startRun({ project: 'asked', storageDir: own });
+  const runOwn = (...args: string[]): Promise<Ran> => quark(args, { cwd: own });
+  const metrics = new MetricsLogger(session);
+  GOOD.forEach((value, step) => metrics.log('train/loss', value, { step }));
+  BAD.forEach((value, step) => metrics.log('other/cost', value, { step }));
+  await session.endRun('completed');
+  await session.close();
+  const { runId } = session;
+  await runOwn('analyze', runId, '--save');
+  await runOwn('phases', runId, '--save');
+  const before = (await runOwn('report', runId)).stdout;
+  expect(before).toContain('as stored by an earlier analysis');
+  expect(before).not.toContain('Divergence');
+  const asked = (await runOwn('report', runId, '--loss', 'other/cost')).stdout;
+  expect(asked).toContain('other/cost as training loss (asked)');
+  expect(asked).toMatch(/Training ended in: divergence\./u);
+  expect(asked).toContain('loss_divergence');
+  expect(asked).not.toContain('as stored by an earlier analysis');
+  // Nothing of that was stored.
+  expect((await runOwn('report', runId)).stdout).toBe(before);
 });
 
 test('an exported run reads like the stored one', async () => {

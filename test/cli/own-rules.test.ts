@@ -97,6 +97,12 @@ test('an alert is silenced with a reason, named everywhere, and comes back', asy
   expect(analyzed.stdout).toContain(
     `silenced by Ada: data/queue: above 2 for 5 epochs (${RULE}): The set is tiny.`,
   );
+  expect(analyzed.stdout).toContain('All that was found is silenced.');
+  const json = JSON.parse((await run('analyze', id, '--json')).stdout);
+  expect(json.silenced).toMatchObject([{ rule_id: RULE, reason: 'The set is tiny.' }]);
+  const [{ alert_id: quiet }] = json.silenced;
+  expect(json.alerts.map(({ id: one }: { id: string }) => one)).toContain(quiet);
+  expect(JSON.stringify(json.groups)).not.toContain(quiet);
   expect((await run('report', id)).stdout).toContain('The set is tiny.');
   const { alerts: list } = JSON.parse((await run('alerts', id, '--json')).stdout);
   expect(list.find((one: { rule_id: string }) => one.rule_id === RULE)).toMatchObject({

@@ -325,6 +325,7 @@ describe('exported names', () => {
         "analyzeColumns",
         "analyzePhases",
         "analyzerConfigOf",
+        "audibleAlerts",
         "axisOf",
         "checkQuarkConfig",
         "compareColumnGroups",

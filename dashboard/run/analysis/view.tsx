@@ -95,6 +95,9 @@ function Verdict({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element 
           {line}
         </p>
       ))}
+      {analysis.judgedBy !== '' && (
+        <p class="judged-by quiet small breakable">Judged by {analysis.judgedBy}.</p>
+      )}
     </header>
   );
 }

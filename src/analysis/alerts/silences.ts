@@ -121,7 +121,13 @@ export function silencedAlerts(
   });
 }
 
-/** The alerts that were not silenced: what a verdict is made of. */
+/**
+ * The alerts that were not silenced, in their order: what a verdict and groups are made of. Those that were only acknowledged are among them.
+ *
+ * @param silenced what was said of these alerts, as the `silenced` of an analysis
+ * @example
+ * const groups = groupAlerts(audibleAlerts(result.alerts, result.silenced));
+ */
 export function audibleAlerts(
   alerts: readonly AlertRecord[],
   silenced: readonly SilencedAlert[],

@@ -64,21 +64,32 @@ export function runToCompare({ isLive, run, store }: RunReader): RunToCompare {
   return { store, runId: run.id, info: runInfo(run, isLive), record: run };
 }
 
-/** Reads a run. What nobody has analysed yet is analysed now, and not stored. */
+/** What of a stored analysis is shown; the rest is found anew. */
+export type ShownResults = { readonly alerts: boolean; readonly phases: boolean };
+
+/**
+ * Reads a run. What nobody has analysed yet is analysed now, and not stored; so is what was analysed before the run went on.
+ *
+ * @param shown what may be shown as it is stored
+ */
 export async function loadRunData(
   opened: RunToCompare,
   settings: ComparisonSettings,
+  shown: ShownResults = { alerts: true, phases: true },
 ): Promise<RunData> {
   const columns = await readRunColumns(opened, opened.info);
   const scores = await readAll(opened, healthScoreTable);
   const alerts = await readAll(opened, alertTable);
   const phases = await readAll(opened, phaseTable);
   const scoredAtMs = Date.parse(scores.at(-1)?.timestamp ?? '');
+  const recordedAtMs = lastRecordedMs(columns);
+  const areAlertsOfNow = scoredAtMs > lastSaidMs(columns.events) && scoredAtMs >= recordedAtMs;
+  const arePhasesOfNow = Date.parse(phases.at(-1)?.timestamp ?? '') >= recordedAtMs;
   const stored = {
     // An analysis leaves scores, too; alerts alone are of a watch, which does not ask every rule.
     // What was said of alerts since then is not in the scores.
-    alerts: scores.length > 0 && scoredAtMs > lastSaidMs(columns.events) ? alerts : null,
-    phases: lastAnalysis(phases),
+    alerts: shown.alerts && areAlertsOfNow ? alerts : null,
+    phases: shown.phases && arePhasesOfNow ? lastAnalysis(phases) : [],
   };
   return runDataOf(columns, settings, { run: opened.record, ...stored });
 }
@@ -132,6 +143,14 @@ export async function runDataOf(
       phasesAreStored,
     }),
   };
+}
+
+/** When a metric was recorded last, in UTC epoch milliseconds; -Infinity where nobody knows. */
+function lastRecordedMs({ metrics }: RunColumns): number {
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { timesMs } of metrics.values())
+    for (const time of timesMs) if (time > last) last = time;
+  return last;
 }
 
 /** The phases of the last analysis, where several were appended: with each they begin anew. */

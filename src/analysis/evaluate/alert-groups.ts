@@ -11,18 +11,24 @@ export type AlertGroup<A = AlertRecord> = {
   readonly consequences: readonly A[];
 };
 
-/** What a fault leads to, by the rule that finds it: the consequence has the same cause, wherever both are found. */
+/**
+ * What a fault leads to, by the rule that finds it: the consequence has the same cause, wherever both are found. A reward that falls
+ * leads to nothing that is certain: what the losses of a policy do beside it has causes of its own.
+ */
 const LEADS_TO: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries({
     input_not_normalised: `poor_initialization update_ratio_high loss_divergence exploding_gradients
       dying_relu activation_collapse non_finite loss_not_decreasing oscillating_loss loss_spike grad_spike`,
+    data_leakage: 'suspicious_validation',
+    sorted_samples: 'oscillating_loss loss_spike grad_spike',
+    unrelated_labels: 'suspicious_validation overfitting_onset plateau',
     poor_initialization: `exploding_gradients dying_relu gradient_depth_ratio vanishing_gradients
       activation_collapse stagnant_layers loss_not_decreasing plateau loss_spike grad_spike`,
     regularisation_overwhelms: 'update_ratio_low loss_not_decreasing plateau activation_collapse',
-    update_ratio_high: `loss_divergence exploding_gradients oscillating_loss dying_relu
+    update_ratio_high: `loss_divergence reward_decline exploding_gradients oscillating_loss dying_relu
       activation_collapse non_finite loss_not_decreasing loss_spike grad_spike`,
     exploding_gradients: 'loss_divergence non_finite loss_spike grad_spike oscillating_loss',
-    non_finite: `loss_divergence exploding_gradients dying_relu activation_collapse
+    non_finite: `loss_divergence reward_decline exploding_gradients dying_relu activation_collapse
       loss_spike grad_spike loss_not_decreasing plateau nothing_recorded`,
     loss_divergence: 'loss_spike grad_spike oscillating_loss overfitting_onset plateau',
     dying_relu: `activation_collapse vanishing_gradients unchanged_parameters update_ratio_low stagnant_layers

@@ -16,7 +16,7 @@ export type VerdictSource = {
 
 /**
  * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to check first, or that
- * there is nothing, and in which phase the training ended.
+ * there is nothing, and in which phase the training ended. Of a run that was not assessed nobody says how it ended.
  */
 export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): readonly string[] {
   const overall = healthScores.find(({ scoreKey }) => scoreKey === 'overall');
@@ -37,7 +37,8 @@ export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): rea
       : worst.severity === 'info'
         ? `Worth knowing: ${worst.cause.title}.`
         : `Check first: ${worst.cause.title} (${worst.severity}).`;
-  const end = last === undefined ? '' : `Training ended in: ${last.displayName.toLowerCase()}.`;
+  const end =
+    last === undefined || !isSure ? '' : `Training ended in: ${last.displayName.toLowerCase()}.`;
   const rest = [first, end].filter((part) => part !== '').join(' ');
   return rest === '' ? [health] : [health, rest];
 }

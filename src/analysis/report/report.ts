@@ -26,9 +26,12 @@ import { modelOf, type ReportModel } from './report-model.ts';
 export type ReportOptions = {
   /** Heading. Default: project and id of the run. */
   readonly title?: string;
-  /** How alerts and scores are found in a run that nobody has analysed. */
+  /**
+   * How alerts and scores are found in a run that nobody has analysed. Where it says how to judge, as with roles, rules or thresholds, they
+   * are found anew, with the phases, also in a run that has stored ones.
+   */
   readonly analyzer?: AnalyzerEngineConfig;
-  /** How phases are found in a run that nobody has analysed. */
+  /** The same for phases. Their roles are those of `analyzer`, unless they are given here. */
   readonly phases?: PhaseAnalyzerConfig;
   /** The instant of the report, in UTC epoch milliseconds. Default: now. */
   readonly nowMs?: number;
@@ -45,7 +48,8 @@ export type RunReport = {
 
 /**
  * What a run means, on one page: health, phases, alerts, curves, metrics, configuration. Alerts, scores and phases that an analysis has stored
- * are shown as they are; where there are none they are found now, and not stored.
+ * are shown as they are; where there are none, where the run has gone on since, and where the options say how to judge, they are found now,
+ * and not stored.
  *
  * @param source a session, a context, what `openRun` gives, or a run in memory
  * @throws {QuarkError} `invalid_input` naming the option
@@ -55,7 +59,8 @@ export async function report(
   options: ReportOptions = {},
 ): Promise<RunReport> {
   checkOptionNames('options', options, ['title', 'analyzer', 'phases', 'nowMs']);
-  const { analyzer = {}, nowMs = systemClock.now(), phases = {}, title } = options;
+  const { analyzer = {}, nowMs = systemClock.now(), title } = options;
+  const phases = { roles: analyzer.roles ?? {}, ...options.phases };
   if (title !== undefined && typeof title !== 'string')
     throw invalidInput('options.title', title, 'text');
   const found =
@@ -113,7 +118,9 @@ async function stored(
 ): Promise<Found> {
   const { runId, store } = await settle(source);
   const reader = source instanceof RunReader ? source : await openRun(store, runId);
-  const data = await loadRunData(runToCompare(reader), checkComparisonConfig({ analyzer, phases }));
+  const settings = checkComparisonConfig({ analyzer, phases });
+  const shown = { alerts: !isAsked(analyzer), phases: !isAsked(analyzer) && !isAsked(phases) };
+  const data = await loadRunData(runToCompare(reader), settings, shown);
   const scores = await readRecords(reader, healthScoreTable);
   // An earlier analysis may have been told to append: its last scores are the ones that count.
   const last = new Map(scores.records.map((score) => [score.scoreKey, score]));
@@ -133,6 +140,18 @@ async function stored(
         : []),
     ],
   };
+}
+
+/** Whether a configuration says how to judge; then what was stored was judged otherwise. */
+function isAsked({
+  replaceExistingOutputs: _,
+  ...config
+}: AnalyzerEngineConfig | PhaseAnalyzerConfig): boolean {
+  return Object.values(config).some(
+    (given) =>
+      given !== undefined &&
+      (typeof given !== 'object' || given === null || Object.keys(given).length > 0),
+  );
 }
 
 function factsOf(

@@ -1,6 +1,7 @@
 /** `quark analyze RUN|PATH`: alerts and health scores; `quark watch RUN`: alerts as they come. */
 import {
   AnalyzerEngine,
+  audibleAlerts,
   configForRun,
   findHardBatches,
   groupAlerts,
@@ -72,19 +73,13 @@ export const analyzeCommand: Command = {
       if (args.flag('json')) {
         const dicts = results.map(({ data, result }) => ({
           ...result.toDict(),
-          groups: groupAlerts(result.alerts).map(groupDict),
+          groups: groupAlerts(heardOf(result)).map(groupDict),
           ...(data === undefined ? {} : { data: data.toDict() }),
         }));
         await io.stdout.write(jsonText(dicts.length === 1 ? dicts[0] : dicts));
       }
       const isBad = results.some(({ result }) =>
-        result.alerts.some(
-          ({ id, severity }) =>
-            ALERT_SEVERITIES.indexOf(severity) >= least &&
-            !result.silenced.some(
-              ({ alert, silence }) => alert.id === id && silence.kind === 'silence',
-            ),
-        ),
+        heardOf(result).some(({ severity }) => ALERT_SEVERITIES.indexOf(severity) >= least),
       );
       return failOn !== undefined && isBad ? EXIT.failure : EXIT.ok;
     });
@@ -96,10 +91,7 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
   const overall = result.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const headline = result.coverage.headline ?? overall?.summary ?? 'Not assessed.';
   const first = statusColor(style, overall?.status ?? 'not_assessed')(onTerminal(headline));
-  const quiet = result.silenced.filter(({ silence }) => silence.kind === 'silence');
-  const isQuiet = ({ id }: { readonly id: string }): boolean =>
-    quiet.some(({ alert }) => alert.id === id);
-  const groups = groupAlerts(result.alerts.filter((alert) => !isQuiet(alert)));
+  const groups = groupAlerts(heardOf(result));
   const said = result.silenced.map(
     ({ alert, silence: { by, kind, reason } }) =>
       `${kind}d${by === null ? '' : ` by ${onTerminal(by)}`}: ${onTerminal(alert.title)} (${onTerminal(alert.ruleId)}): ${onTerminal(reason)}\n`,
@@ -127,12 +119,19 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
   const found =
     groups.length > 0
       ? groups.map((group) => describeGroup(group, style)).join('\n')
-      : overall === undefined || overall.score === null
-        ? ''
-        : 'No alerts.\n';
+      : result.alerts.length > 0
+        ? 'All that was found is silenced.\n'
+        : overall === undefined || overall.score === null
+          ? ''
+          : 'No alerts.\n';
   const judgedBy = sayRoles(result.roles);
   const by = judgedBy === '' ? '' : `Judged by ${onTerminal(judgedBy)}.\n`;
   return [`${first}\n`, by, found, scores, notes].filter((part) => part !== '').join('\n');
+}
+
+/** What nobody has silenced: the rest is named beneath, with the reason. */
+function heardOf({ alerts, silenced }: AnalyzerResult): readonly AlertRecord[] {
+  return audibleAlerts(alerts, silenced);
 }
 
 function groupDict({ cause, consequences, severity }: AlertGroup): object {

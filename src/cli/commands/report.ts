@@ -46,7 +46,6 @@ export const reportCommand: Command = {
       const made = await report(run.reader, {
         ...(title === undefined ? {} : { title }),
         analyzer: { ...own, roles },
-        phases: { roles },
       });
       const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');
       const text = isHtml ? made.html : made.markdown;

@@ -4,7 +4,9 @@ import {
   analyzeColumns,
   createRunColumns,
   describeRules,
+  groupAlerts,
   report,
+  sayVerdict,
   type AnalyzerEngineConfig,
   type AnalyzerResult,
   type RunColumnsParts,
@@ -68,11 +70,40 @@ describe('a run is not assessed', () => {
     }
   });
 
+  test('and nobody says how it ended, whatever phases there are', () => {
+    const phases = [{ phaseName: 'stagnation', displayName: 'Stagnation' } as const];
+    const result = analyze({ metrics: unknown });
+    expect(sayVerdict({ ...result, phases })).toEqual([result.coverage.headline]);
+    expect(sayVerdict({ ...result, healthScores: [], phases })).toEqual(['It was not assessed.']);
+    const assessed = analyze({ metrics: [metric('train/loss', 200, fallingLoss(200))] });
+    expect(sayVerdict({ ...assessed, phases }).at(-1)).toMatch(/Training ended in: stagnation\.$/u);
+  });
+
   test('a run that has only begun has found nothing to complain of', () => {
     const begun = analyze({ run: { status: 'running', isLive: true } });
     expect(begun.alerts).toEqual([]);
     expect(overallOf(begun)?.status).toBe('not_assessed');
   });
+});
+
+test('what follows from data that are wrong is told beneath it', () => {
+  const alert = (ruleId: string) => ({ ruleId, severity: 'warning' }) as const;
+  const groupsOf = (...ids: readonly string[]) =>
+    groupAlerts(ids.map(alert)).map(({ cause, consequences }) => [
+      cause.ruleId,
+      ...consequences.map(({ ruleId }) => ruleId),
+    ]);
+  for (const ids of [
+    ['data_leakage', 'suspicious_validation'],
+    ['sorted_samples', 'oscillating_loss', 'loss_spike', 'grad_spike'],
+    ['unrelated_labels', 'suspicious_validation', 'overfitting_onset', 'plateau'],
+    ['non_finite', 'reward_decline'],
+    ['update_ratio_high', 'reward_decline'],
+  ])
+    expect(groupsOf(...ids)).toEqual([ids]);
+  // Leaked samples flatter validation: they are no cause of overfitting.
+  expect(groupsOf('data_leakage', 'overfitting_onset')).toHaveLength(2);
+  expect(groupsOf('reward_decline', 'loss_spike')).toHaveLength(2);
 });
 
 describe('a run that was assessed', () => {

@@ -110,6 +110,23 @@ describe('a stored run', () => {
   });
 });
 
+test('what was stored before a run went on is not shown as what it is now', async () => {
+  const session = await TrainingSession.startRun({ project: 'on', storage: createMemoryStore() });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 40; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+  await new PhaseAnalyzer(session).analyze();
+  await new AnalyzerEngine(session).analyze();
+  const before = await report(session);
+  expect(before.markdown).toContain('as stored by an earlier analysis');
+  expect(before.markdown).not.toContain('Divergence');
+  const timestamp = Date.now() + 60_000;
+  for (let step = 40; step < 80; step++) metrics.log('train/loss', step ** 2, { step, timestamp });
+  const { markdown } = await report(session);
+  expect(markdown).toMatch(/Training ended in: divergence\./u);
+  expect(markdown).toContain('loss_divergence');
+  expect(markdown).not.toContain('as stored by an earlier analysis');
+});
+
 describe('a run in memory', () => {
   test('nothing at all', async () => {
     const { html, markdown } = await report(createRunColumns({}));
