@@ -14,6 +14,7 @@ let service: ServedService;
 let browser: Browser;
 let userKey = '';
 let runId = '';
+let unknownId = '';
 
 beforeAll(async () => {
   checkBuilt();
@@ -32,6 +33,11 @@ beforeAll(async () => {
       metrics.log('data/queue', step === 20 ? 0 : 8, { step });
     }
   });
+  await TrainingSession.run({ project: 'unknown', storage, handleSignals: false }, (session) => {
+    unknownId = session.runId;
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 50; step++) metrics.log('progress/alpha', step, { step });
+  });
   browser = await launchBrowser();
 }, PATIENCE_MS);
 
@@ -41,13 +47,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function openAnalysis(): Promise<Page> {
+async function openAnalysis(project: string): Promise<Page> {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(service.url);
   await page.getByLabel('User key').fill(userKey);
   await page.getByRole('button', { name: 'Open', exact: true }).click();
-  await page.locator('main').getByText('own').first().click();
+  await page.locator('main').getByText(project, { exact: true }).first().click();
   await page.getByRole('link', { name: 'Analysis' }).click();
   return page;
 }
@@ -62,7 +68,7 @@ const silences = async () => {
 it(
   'silences an alert of a rule without code, folds it, and brings it back',
   async () => {
-    const page = await openAnalysis();
+    const page = await openAnalysis('own');
     const alert = page.locator('[data-rule="data/queue.below"]');
     await alert.getByText('The queue ran dry').waitFor();
     await alert.getByRole('button', { name: 'Silence…' }).click();
@@ -78,6 +84,28 @@ it(
     await alert.getByRole('button', { name: 'Silence…' }).waitFor();
     expect(await page.getByText('Silenced (1)').count()).toBe(0);
     expect(await silences()).toEqual([]);
+  },
+  2 * PATIENCE_MS,
+);
+
+it(
+  'says by which metrics a run was judged, and calls nothing healthy that was not assessed',
+  async () => {
+    const page = await openAnalysis('own');
+    await page.getByText('Judged by train/loss as training loss (named).').waitFor();
+    await page.close();
+    const other = await openAnalysis('unknown');
+    const verdict = other.locator('.verdict');
+    await verdict.waitFor();
+    expect(other.url()).toContain(unknownId);
+    expect(await verdict.textContent()).toMatch(
+      /^Not assessed: no training loss was found in one metric/u,
+    );
+    expect(await verdict.getAttribute('class')).toContain('tone-done');
+    expect(await other.locator('.judged-by').count()).toBe(0);
+    expect(await other.locator('.health-score.is-not_assessed').count()).toBe(5);
+    expect(await other.locator('.analysis .tone-live').count()).toBe(0);
+    await other.close();
   },
   2 * PATIENCE_MS,
 );

@@ -143,12 +143,10 @@ async function stored(
 }
 
 /** Whether a configuration says how to judge; then what was stored was judged otherwise. */
-function isAsked({
-  replaceExistingOutputs: _,
-  ...config
-}: AnalyzerEngineConfig | PhaseAnalyzerConfig): boolean {
-  return Object.values(config).some(
-    (given) =>
+function isAsked(config: AnalyzerEngineConfig | PhaseAnalyzerConfig): boolean {
+  return Object.entries(config).some(
+    ([name, given]) =>
+      name !== 'replaceExistingOutputs' &&
       given !== undefined &&
       (typeof given !== 'object' || given === null || Object.keys(given).length > 0),
   );
