@@ -14,7 +14,7 @@ import {
   type HardBatches,
 } from '../../analysis.ts';
 import { ALERT_SEVERITIES, type AlertRecord, type RunReader } from '../../index.ts';
-import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
 import {
   EXIT,
@@ -37,6 +37,7 @@ export const analyzeCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
+      ...PATTERN_OPTION,
       ...CONFIG_OPTIONS,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       'fail-on': {

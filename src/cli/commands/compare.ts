@@ -7,7 +7,7 @@ import {
   type MetricTargetSpec,
   type RunComparisonResult,
 } from '../../analysis.ts';
-import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { columns, UsageError } from '../support/args.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { onTerminal, shortNumber, table, type Style } from '../support/text.ts';
@@ -19,6 +19,7 @@ export const compareCommand: Command = {
     positionals: ['RUN|PATH', 'RUN|PATH...'],
     options: {
       ...STORAGE_OPTIONS,
+      ...PATTERN_OPTION,
       target: {
         kind: 'list',
         value: 'KEY>=VALUE',

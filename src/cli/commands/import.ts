@@ -8,6 +8,7 @@ import {
 } from '../../exchange.ts';
 import { openStorage } from '../../index.ts';
 import { openInputFiles } from '../../node.ts';
+import { askedPattern, PATTERN_OPTION } from '../support/analysis-source.ts';
 import { UsageError } from '../support/args.ts';
 import {
   DEFAULT_STORAGE_DIR,
@@ -40,11 +41,7 @@ export const importCommand: Command = {
         value: 'FORMAT',
         help: 'Format of all files. Default: found by content.',
       },
-      pattern: {
-        kind: 'list',
-        value: 'PATTERN',
-        help: 'How lines of text logs are read: "round (?<step>\\d+) loss (?<loss>\\S+)". May be given more than once.',
-      },
+      ...PATTERN_OPTION,
       ...ROLE_OPTIONS,
       tag: { kind: 'list', value: 'TAG', help: 'Label of every run.' },
       json: JSON_OPTION,
@@ -73,7 +70,7 @@ export const importCommand: Command = {
         roles: askedRoles(args),
         ...(args.text('project') === undefined ? {} : { project: args.text('project') }),
         ...(args.text('format') === undefined ? {} : { format: args.text('format') }),
-        ...(args.list('pattern') === undefined ? {} : { pattern: args.list('pattern') }),
+        ...askedPattern(args),
         ...(args.list('tag') === undefined ? {} : { tags: args.list('tag') }),
       });
     } finally {

@@ -1,6 +1,6 @@
 /** `quark phases RUN|PATH`: the training regimes of a run. */
 import { PhaseAnalyzer, type PhaseAnalysisResult } from '../../analysis.ts';
-import { checkSaves, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
@@ -13,6 +13,7 @@ export const phasesCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
+      ...PATTERN_OPTION,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       json: JSON_OPTION,
     },

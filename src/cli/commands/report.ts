@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { configForRun, report } from '../../analysis.ts';
-import { SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
 import { UsageError } from '../support/args.ts';
 import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
@@ -17,6 +17,7 @@ export const reportCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
+      ...PATTERN_OPTION,
       ...CONFIG_OPTIONS,
       html: { kind: 'flag', help: 'Write HTML rather than Markdown.' },
       out: {

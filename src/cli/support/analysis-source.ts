@@ -11,7 +11,7 @@ import {
   type Store,
 } from '../../index.ts';
 import { openInputFiles } from '../../node.ts';
-import { UsageError } from './args.ts';
+import { UsageError, type OptionSpec } from './args.ts';
 import { findRunByPrefix, warnOfDamage, withStore, type CommandContext } from './command.ts';
 import { onTerminal } from './text.ts';
 
@@ -23,6 +23,21 @@ export type NamedRun = {
   readonly isStored: boolean;
 };
 
+/** The option that says how lines of text logs are read, as the import and the commands of analysis have it. */
+export const PATTERN_OPTION: Readonly<Record<'pattern', OptionSpec>> = {
+  pattern: {
+    kind: 'list',
+    value: 'PATTERN',
+    help: 'How lines of text logs are read: "round (?<step>\\d+) loss (?<loss>\\S+)".',
+  },
+};
+
+/** The patterns that were given, as an option of the import. */
+export function askedPattern(args: CommandContext['args']): { pattern?: readonly string[] } {
+  const pattern = args.list('pattern');
+  return pattern === undefined ? {} : { pattern };
+}
+
 /** What every command of analysis says of its arguments. */
 export const SOURCE_NOTE =
   'RUN is the id of a stored run, the beginning of one, or "latest". PATH is a file or folder of another tool, or an export: it is\n' +
@@ -32,7 +47,8 @@ export const SOURCE_NOTE =
  * Gives the runs that the arguments name to `work`, in their order; a file may hold several.
  *
  * @throws {RunNotFoundError}
- * @throws {QuarkError} `invalid_input` when a file holds no run
+ * @throws {QuarkError} `invalid_input` when a file holds no run, or a pattern is none
+ * @throws {UsageError} for a pattern where no file is
  */
 export async function withRuns<T>(
   context: Pick<CommandContext, 'io' | 'args'>,
@@ -40,6 +56,8 @@ export async function withRuns<T>(
   work: (runs: readonly NamedRun[]) => Promise<T>,
 ): Promise<T> {
   const isFile = (name: string): boolean => existsSync(resolve(context.io.cwd, name));
+  if (context.args.list('pattern') !== undefined && !names.some(isFile))
+    throw new UsageError(`--pattern is for files; ${names.join(', ')} is none`, 'import');
   const fromFiles = new Map<string, readonly NamedRun[]>();
   for (const name of names)
     if (isFile(name)) fromFiles.set(name, await importedRuns(context, name));
@@ -93,12 +111,16 @@ function notRecognised(name: string, unknown: UnknownFile | undefined): string {
 }
 
 async function importedRuns(
-  { io }: Pick<CommandContext, 'io'>,
+  { args, io }: Pick<CommandContext, 'io' | 'args'>,
   name: string,
 ): Promise<readonly NamedRun[]> {
   const store = createMemoryStore();
   const files = await openInputFiles([resolve(io.cwd, name)]);
-  const { problems, runs, unknown, unlistedProblemCount } = await importRuns(files, store);
+  const { problems, runs, unknown, unlistedProblemCount } = await importRuns(
+    files,
+    store,
+    askedPattern(args),
+  );
   const [problem] = problems;
   if (runs.length === 0)
     throw new QuarkError(

@@ -2,14 +2,17 @@
 import { QuarkError, messageOf } from '../../base/errors.ts';
 import type { InputFile } from '../input.ts';
 
-/** What is compressed: its bytes, and how. */
+/** What is compressed, or text in another encoding than UTF-8: its bytes, and how. */
 export type CompressedBytes = {
   /** The name that the content gets. */
   readonly path: string;
   readonly modifiedAtMs: number | null;
-  readonly format: 'gzip' | 'deflate-raw';
+  readonly format: 'gzip' | 'deflate-raw' | Utf16;
   readonly compressed: () => AsyncIterable<Uint8Array<ArrayBuffer>>;
 };
+
+/** Text that becomes UTF-8, by the labels of `TextDecoder`. */
+export type Utf16 = 'utf-16le' | 'utf-16be';
 
 /** How much may come out. */
 export type InflateLimits = {
@@ -116,10 +119,28 @@ class ForwardReader {
 }
 
 /** The content, as it comes. */
-async function* inflated({
-  compressed,
-  format,
-}: CompressedBytes): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+function inflated({ compressed, format }: CompressedBytes): AsyncIterable<Uint8Array<ArrayBuffer>> {
+  return format === 'gzip' || format === 'deflate-raw'
+    ? decompressed(compressed, format)
+    : transcoded(compressed, format);
+}
+
+/** Text as UTF-8, without its byte order mark. */
+async function* transcoded(
+  text: CompressedBytes['compressed'],
+  encoding: Utf16,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const decoder = new TextDecoder(encoding);
+  const encoder = new TextEncoder();
+  for await (const chunk of text()) yield encoder.encode(decoder.decode(chunk, { stream: true }));
+  const rest = encoder.encode(decoder.decode());
+  if (rest.byteLength > 0) yield rest;
+}
+
+async function* decompressed(
+  compressed: CompressedBytes['compressed'],
+  format: CompressionFormat,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { readable, writable } = new DecompressionStream(format);
   const reader = readable.getReader();
   const writer = writable.getWriter();

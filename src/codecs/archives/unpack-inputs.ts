@@ -1,9 +1,9 @@
-/** Files that are packed, as the files in them: gzip, ZIP, TAR, and one in the other. */
+/** Files that are packed, as the files in them: gzip, ZIP, TAR, and one in the other. Text in UTF-16 is UTF-8 for those who read it. */
 import { checkNotAborted } from '../../base/assert.ts';
 import { isQuarkError, messageOf } from '../../base/errors.ts';
 import { fileName, type InputFile } from '../input.ts';
 import type { ImportLimits } from '../limits.ts';
-import { inflateFile, tooLarge, type CompressedBytes } from './inflated-file.ts';
+import { inflateFile, tooLarge, type CompressedBytes, type Utf16 } from './inflated-file.ts';
 import { partOfFile } from './part-file.ts';
 import { isTar, readTarEntries } from './tar.ts';
 import { readZipEntries, zipPart, type ZipEntry } from './zip.ts';
@@ -58,12 +58,15 @@ class Unpacking {
     checkNotAborted(this.#config.signal);
     if (depth === 0) this.#budget = this.#config.limits.maxUnpackedBytes;
     try {
-      const kind = kindOf(await file.slice(0, HEAD_BYTES));
+      const head = await file.slice(0, HEAD_BYTES);
+      const kind = kindOf(head);
+      const encoding = utf16Of(head);
       if (kind !== undefined && depth >= MAX_DEPTH)
         this.#problem(file, `It is packed more than ${MAX_DEPTH} times: left out.`);
       else if (kind === 'gzip') await this.#gzip(file, depth);
       else if (kind === 'zip') await this.#zip(file, depth);
       else if (kind === 'tar') await this.#tar(file, depth);
+      else if (encoding !== undefined) await this.#text(file, encoding, depth);
       else this.#give(file);
     } catch (error) {
       if (isQuarkError(error, 'aborted')) throw error;
@@ -92,6 +95,17 @@ class Unpacking {
       path,
       modifiedAtMs: file.modifiedAtMs,
       format: 'gzip',
+      compressed: () => file.stream(),
+    });
+  }
+
+  /** What PowerShell writes of `>` and `Tee-Object`. */
+  async #text(file: InputFile, format: Utf16, depth: number): Promise<void> {
+    const { modifiedAtMs, path } = file;
+    await this.#inflated(file, depth, {
+      path,
+      modifiedAtMs,
+      format,
       compressed: () => file.stream(),
     });
   }
@@ -189,6 +203,24 @@ function kindOf(head: Uint8Array): 'gzip' | 'zip' | 'tar' | undefined {
   const isZip = head[0] === 0x50 && head[1] === 0x4b;
   if (isZip && ((head[2] === 3 && head[3] === 4) || (head[2] === 5 && head[3] === 6))) return 'zip';
   return isTar(head) ? 'tar' : undefined;
+}
+
+/**
+ * The encoding of text that begins with the byte order mark of UTF-16. Other files that begin with these two bytes have a unit of zeros in
+ * their head, or next to no characters below 256.
+ */
+function utf16Of(head: Uint8Array): Utf16 | undefined {
+  const isLittle = head[0] === 0xff && head[1] === 0xfe;
+  if (!isLittle && !(head[0] === 0xfe && head[1] === 0xff)) return undefined;
+  let plainCount = 0;
+  const end = head.byteLength - (head.byteLength % 2);
+  for (let at = 2; at < end; at += 2) {
+    const high = head[isLittle ? at + 1 : at];
+    const low = head[isLittle ? at : at + 1];
+    if (high === 0 && low === 0) return undefined;
+    if (high === 0) plainCount++;
+  }
+  return plainCount * 8 >= end ? (isLittle ? 'utf-16le' : 'utf-16be') : undefined;
 }
 
 /** The path of a file in an archive without what leads out of it. */

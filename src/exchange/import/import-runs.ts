@@ -17,7 +17,7 @@ import type {
   RestoredRun,
   RunSink,
 } from './sink/importer.ts';
-import { watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
+import { fileName, folderOf, groupByFolder, watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../codecs/limits.ts';
 import { unpackInputs } from '../../codecs/archives/unpack-inputs.ts';
@@ -329,6 +329,7 @@ async function sort(
   const byImporter = new Map<Importer, InputFile[]>();
   const paths = new Set(files.map(({ path }) => path));
   const hasFile = (path: string): boolean => paths.has(path);
+  const namesIn = namesByFolder(files);
   const asked =
     options.format === undefined
       ? undefined
@@ -338,7 +339,7 @@ async function sort(
     try {
       const bytes = await file.slice(0, HEAD_BYTES);
       const text = new TextDecoder().decode(bytes);
-      const head: InputHead = { file, bytes, text, hasFile, options };
+      const head: InputHead = { file, bytes, text, hasFile, namesIn, options };
       const pointer = pointedBytes(text);
       const importer = pointer === undefined ? (asked ?? best(importers, head)) : undefined;
       if (importer === undefined) {
@@ -360,6 +361,20 @@ async function sort(
     }
   }
   return byImporter;
+}
+
+/** Names of files by their folder. The table is made when the first importer asks. */
+function namesByFolder(files: readonly InputFile[]): InputHead['namesIn'] {
+  let names: Map<string, readonly string[]> | undefined;
+  return (folder) => {
+    names ??= new Map(
+      groupByFolder(files).map((group) => [
+        folderOf(group[0]?.path ?? ''),
+        group.map(({ path }) => fileName(path)),
+      ]),
+    );
+    return names.get(folder) ?? [];
+  };
 }
 
 function best(importers: readonly Importer[], head: InputHead): Importer | undefined {

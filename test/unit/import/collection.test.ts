@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { analyzeColumns, analyzePhases, findRoles, loadRunColumns } from 'quark-sdk/analysis';
 import { IMPORTERS } from '../../../src/exchange/import/importers.ts';
 import type { InputHead } from '../../../src/exchange/import/sink/importer.ts';
-import { bytesInput } from '../../../src/codecs/input.ts';
+import { bytesInput, fileName, folderOf } from '../../../src/codecs/input.ts';
 import { COLLECTION } from '../../collection/collection.ts';
 import type { CollectionEntry } from '../../collection/entry.ts';
 import { importText, type ImportedForTest } from '../../support/imported.ts';
@@ -106,6 +106,10 @@ function headOf(path: string, content: string | Uint8Array<ArrayBuffer>, files: 
     bytes,
     text: new TextDecoder().decode(bytes),
     hasFile: (other) => other in files,
+    namesIn: (folder) =>
+      Object.keys(files)
+        .filter((other) => folderOf(other) === folder)
+        .map(fileName),
     options: {},
   };
 }

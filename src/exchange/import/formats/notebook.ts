@@ -116,6 +116,7 @@ class NotebookImport {
         await push(displayedRows(output, reader));
       } else if (type === 'error' || type === 'pyerr') failure = output;
     }
+    reader.lookAhead([...streams.values()].flat().join(''));
     for (const texts of streams.values())
       for (const line of this.#lines(texts, location)) {
         const row = reader.read(line);

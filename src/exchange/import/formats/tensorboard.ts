@@ -1,17 +1,23 @@
 /**
  * Event files of TensorBoard, as TensorFlow, Keras, PyTorch, tensorboardX and others write them: scalars of both generations of the
- * format, histograms, texts, hyperparameters. A folder with event files is a run, as it is for TensorBoard; folders of its two sides are one. Images, audio, graphs and
+ * format, histograms, texts, hyperparameters; `hparams.yaml` of Lightning beside them. A folder with event files is a run, as it is for TensorBoard; folders of its two sides are one. Images, audio, graphs and
  * profiles are left out.
  */
+import { isQuarkError, messageOf } from '../../../base/errors.ts';
 import { maskedCrc32c } from '../../../base/crc32.ts';
 import { EventReader } from '../messages/event-proto.ts';
 import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import { runFolderOf, runsOfFolders, wordsOfFolder } from '../messages/event-folders.ts';
 import type { ImportContext, Importer, InputHead } from '../sink/importer.ts';
+import { configFromYaml } from '../tables/yaml-config.ts';
 import { ProtoReader } from '../../../codecs/protobuf/reader.ts';
 import { TfRecordScanner } from '../../../codecs/tfrecord/tf-records.ts';
 
 const NAME = /\btfevents\b/;
+/** The settings of a run that Lightning writes into its folder. */
+const SETTINGS_NAME = 'hparams.yaml';
+/** Folders of a run with event files of their own, beside which its settings lie. */
+const PARTS = ['train', 'training', 'validation', 'valid', 'val', 'test', 'eval'];
 const HEADER_BYTES = 12;
 const HEAD_BYTES = 65_536;
 
@@ -20,6 +26,7 @@ export const tensorBoard: Importer = {
   format: 'tensorboard',
   title: 'TensorBoard event files',
   detect(head) {
+    if (fileName(head.file.path) === SETTINGS_NAME) return isBesideEvents(head) ? 0.8 : 0;
     const isNamed = NAME.test(fileName(head.file.path));
     const first = firstEvent(head.bytes);
     if (first === undefined) return isNamed ? 0.6 : 0;
@@ -28,7 +35,8 @@ export const tensorBoard: Importer = {
     return isNamed || first.timeMs > 0 ? 0.9 : 0;
   },
   group(files) {
-    return runsOfFolders(files).map((group) =>
+    // Settings are found by their name: they do not make another run of the same events.
+    return runsOfFolders(files.filter(({ path }) => fileName(path) !== SETTINGS_NAME)).map((group) =>
       group.toSorted(
         (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
       ),
@@ -45,6 +53,8 @@ export const tensorBoard: Importer = {
       startedAtMs,
       tags: ['tensorboard'],
     });
+    const beside = settingsOf(folder, context.files);
+    if (beside !== undefined) sink.config(await configOf(beside, context));
     const problem = (offset: number, reason: string): void =>
       context.problem({ file: current, place: offset < 0 ? null : `byte ${offset}`, reason });
     let current = first.path;
@@ -63,6 +73,36 @@ export const tensorBoard: Importer = {
     }
   },
 };
+
+function isBesideEvents({ file, namesIn }: InputHead): boolean {
+  const folder = folderOf(file.path);
+  return [folder, ...PARTS.map((part) => (folder === '' ? part : `${folder}/${part}`))].some(
+    (one) => namesIn(one).some((name) => NAME.test(name)),
+  );
+}
+
+/** The settings in the folder of a run, or beside it where the run is all of one side. */
+function settingsOf(folder: string, files: readonly InputFile[]): InputFile | undefined {
+  const folders = PARTS.includes(fileName(folder)) ? [folder, folderOf(folder)] : [folder];
+  return folders
+    .map((one) => (one === '' ? SETTINGS_NAME : `${one}/${SETTINGS_NAME}`))
+    .map((settings) => files.find(({ path }) => path === settings))
+    .find((file) => file !== undefined);
+}
+
+/** The settings; those that cannot be read are a problem, and the events are read all the same. */
+async function configOf(
+  file: InputFile,
+  context: ImportContext,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return await configFromYaml(file, context);
+  } catch (error) {
+    if (isQuarkError(error, 'aborted')) throw error;
+    context.problem({ file: file.path, place: null, reason: messageOf(error) });
+    return {};
+  }
+}
 
 async function readFile(
   file: InputFile,

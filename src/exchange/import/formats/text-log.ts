@@ -17,6 +17,8 @@ import { RunSplitter } from '../sink/run-splitter.ts';
 import { pushRow } from './json-lines.ts';
 
 const SNIFFED_LINES = 2000;
+/** What is looked at before lines are read. */
+const LOOK_BYTES = 65_536;
 const SNIFFED_LINE_CHARS = 10_000;
 /** Lines with losses that make a file a log that says nothing by its name. */
 const LOST_LINES = 3;
@@ -75,6 +77,15 @@ export async function readTextLog(
   await new LogImport(file, context, described).read();
 }
 
+/** The head of a file, and its end where it is longer. */
+async function headAndEnd(file: InputFile): Promise<string> {
+  const { sizeBytes } = file;
+  const head = await file.slice(0, LOOK_BYTES);
+  const end = await file.slice(Math.max(head.byteLength, sizeBytes - LOOK_BYTES), sizeBytes);
+  const decoder = new TextDecoder();
+  return `${decoder.decode(head)}\n${decoder.decode(end)}`;
+}
+
 /** One log on its way into runs. */
 class LogImport {
   readonly #file: InputFile;
@@ -101,6 +112,7 @@ class LogImport {
 
   async read(): Promise<void> {
     const { maxLogLineBytes } = this.#context.limits;
+    this.#reader.lookAhead(await headAndEnd(this.#file));
     const lines = readLines(this.#file.stream(), { maxLineBytes: maxLogLineBytes });
     for await (const { text, number, isCut } of lines) {
       this.#line = number;

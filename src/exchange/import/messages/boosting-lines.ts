@@ -1,6 +1,7 @@
 /** Lines of programs that boost trees: XGBoost, LightGBM, CatBoost. A round is a step. */
 import { numberFromText } from '../../../codecs/number-text.ts';
 import type { LogRow } from './log-patterns.ts';
+import { catBoostMeasure } from './catboost-measure.ts';
 import { NUMBER } from '../text/pattern-parts.ts';
 
 const MAX_LINE_CHARS = 20_000;
@@ -36,6 +37,13 @@ export class BoostingLines {
   #first = Number.NaN;
   #last = Number.NaN;
   #isRepeated = false;
+  /** What values of CatBoost are called that it takes of the training. */
+  #measure: string = 'objective';
+
+  /** Looks at text of the log before its lines are read: values of CatBoost that rise are no loss. */
+  lookAhead(text: string): void {
+    this.#measure = catBoostMeasure(text);
+  }
 
   read(text: string): LogRow | undefined {
     if (text.length > MAX_LINE_CHARS) return undefined;
@@ -50,7 +58,7 @@ export class BoostingLines {
       add(values, `${set}/${metric}`, value);
       return rowOf('lightgbm', Number(round), values);
     }
-    const row = roundIn(text) ?? catBoostIn(text);
+    const row = roundIn(text) ?? catBoostIn(text, this.#measure);
     return row === undefined || this.#isSeen(row.step) ? undefined : row;
   }
 
@@ -78,13 +86,13 @@ function roundIn(text: string): LogRow | undefined {
   return values.length === 0 ? undefined : rowOf('lightgbm', Number(head[1]), values);
 }
 
-function catBoostIn(text: string): LogRow | undefined {
+function catBoostIn(text: string, trained: string): LogRow | undefined {
   const head = CATBOOST.exec(text);
   if (head === null) return undefined;
   const values: Values = [];
   // The lines do not say which measure it is. One that is not taken of the training is no loss: AUC is such a one.
   const found = [...text.slice(head[0].length).matchAll(CATBOOST_VALUE)];
-  const measure = found.some(([, set]) => set === 'learn') ? 'objective' : 'eval_metric';
+  const measure = found.some(([, set]) => set === 'learn') ? trained : 'eval_metric';
   for (const [, set = '', value = ''] of found) add(values, `${set}/${measure}`, value);
   return values.length === 0 ? undefined : rowOf('catboost', Number(head[1]), values);
 }

@@ -184,6 +184,11 @@ export class LogReader {
     this.#patterns = [...patterns, ...TEXT_LOG_PATTERNS];
   }
 
+  /** Looks at text of the log before its lines are read, where one line does not say what its values are. */
+  lookAhead(text: string): void {
+    this.#boosting.lookAhead(text);
+  }
+
   /** What a line says; undefined when it says nothing of the training. */
   read(line: string): LogRow | undefined {
     const text = lastState(line);

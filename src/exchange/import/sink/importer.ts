@@ -17,6 +17,8 @@ export type InputHead = {
   readonly text: string;
   /** Whether the import has a file of this path: some files are only known by their neighbours. */
   readonly hasFile: (path: string) => boolean;
+  /** The names of the files of the import in a folder ("" for those in none); empty for a folder it has not. */
+  readonly namesIn: (folder: string) => readonly string[];
   /** Options of this import for this format, as the user gave them. */
   readonly options: ImportFormatOptions;
 };

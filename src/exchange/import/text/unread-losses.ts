@@ -62,7 +62,7 @@ export function unreadText({ firstLine, lineCount, patterns, readCount }: Unread
   const advice =
     patterns.length === 0
       ? 'Give a pattern with named groups that reads them (--pattern).'
-      : `This reads them: ${options.join(' ')}`;
+      : `This reads them, given to quark import, analyze or report: ${options.join(' ')}`;
   return `${lines} a number beside the name of a loss and ${lineCount === 1 ? 'was' : 'were'} not read${none}. The first is "${firstLine}". ${advice}`;
 }
 

@@ -28,7 +28,7 @@ test('losses that no pattern reads are counted, with the first line and the patt
       file: 'train.log',
       place: 'line 2',
       reason: expect.stringMatching(
-        /^5 lines have a number beside the name of a loss and were not read, and no loss was read from this file\. The first is ".*"\. This reads them: --pattern '.*'$/,
+        /^5 lines have a number beside the name of a loss and were not read, and no loss was read from this file\. The first is ".*"\. This reads them, given to quark import, analyze or report: --pattern '.*'$/,
       ),
     },
   ]);
