@@ -104,6 +104,30 @@ test('a log whose losses are all lost fails, and its message has the pattern tha
   expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/lookahead/)]);
 });
 
+test('commands of analysis read a log by the pattern that they are given', async () => {
+  const line = (i: number): string => `round ${i} => loss is ${(5 / (i + 1)).toFixed(3)}\n`;
+  writeFileSync(join(folder, 'rounds.log'), Array.from({ length: 60 }, (_, i) => line(i)).join(''));
+  const lost = await run('analyze', 'rounds.log');
+  expect(lost.stderr).toContain('given to quark import, analyze or report: --pattern');
+  const pattern = String.raw`round (?<step>\d+) => loss is (?<loss>\S+)`;
+  const read = await run('analyze', 'rounds.log', '--pattern', pattern);
+  expect([read.code, read.stderr]).toEqual([0, '']);
+  expect(read.stdout).toContain('train/loss as training loss');
+  const told = await run('report', 'rounds.log', '--pattern', pattern);
+  expect(told.stdout).toContain('train/loss');
+  const phases = await run('phases', 'rounds.log', '--pattern', pattern, '--json');
+  expect(JSON.parse(phases.stdout).phases.length).toBeGreaterThan(0);
+  const both = await run('compare', 'rounds.log', 'rounds.log', '--pattern', pattern);
+  expect(both.stdout).toContain('train/loss');
+  const wrong = await run('analyze', 'rounds.log', '--pattern', '(?<loss>.*)(?=x)');
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/lookahead/)]);
+  const stored = await run('analyze', 'latest', '--pattern', pattern);
+  expect([stored.code, stored.stderr]).toEqual([
+    2,
+    expect.stringMatching(/--pattern is for files/),
+  ]);
+});
+
 test('what is not recognised is described, with what to do', async () => {
   writeFileSync(join(folder, 'notes.txt'), 'We trained it twice.\n');
   writeFileSync(join(folder, 'model.h5'), Buffer.from('894844460d0a1a0a', 'hex'));

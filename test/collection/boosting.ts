@@ -6,6 +6,8 @@ const TRAIN = curve(100, { from: 0.69, to: 0.12, digits: 5, noise: 0.002 });
 const TEST = curve(100, { from: 0.69, to: 0.2, digits: 5, noise: 0.002, seed: 5 });
 const WORSE = overfitted(100, { from: 0.69, to: 0.25, digits: 5, noise: 0.002, seed: 6 });
 const AUC = curve(100, { from: 0.7, to: 0.98, digits: 5, noise: 0.001, seed: 8 });
+const SHARE = curve(100, { from: 0.6, to: 0.93, digits: 7, noise: 0.004, seed: 9 });
+const SHARE_TEST = curve(100, { from: 0.58, to: 0.9, digits: 7, noise: 0.004, seed: 10 });
 const LAST = TRAIN.at(-1) ?? 0;
 const LAST_TEST = TEST.at(-1) ?? 0;
 
@@ -228,6 +230,32 @@ export const boosting = [
       series: 1,
       values: 30,
       says: ['training loss: learn/objective', 'validation loss: none'],
+    },
+    {
+      name: 'CatBoost with accuracy for its measure, which it prints of the training, too',
+      make: () => ({
+        'cat.log': lines(
+          100,
+          (i) =>
+            `${i}:\tlearn: ${SHARE[i]}\ttest: ${SHARE_TEST[i]}\tbest: ${Math.max(...SHARE_TEST.slice(0, i + 1))} (${i})\ttotal: ${i}ms\tremaining: 1s`,
+        ),
+      }),
+      series: 2,
+      values: 200,
+      last: { 'learn/score': SHARE.at(-1) ?? 0, 'test/score': SHARE_TEST.at(-1) ?? 0 },
+      says: ['training loss: none', 'validation loss: none'],
+      saysNot: [/loss_not_decreasing|does not fall/],
+    },
+    {
+      name: 'CatBoost with accuracy, without an evaluation set',
+      make: () => ({
+        'cat.log': lines(100, (i) => `${i}:\tlearn: ${SHARE[i]}\ttotal: ${i}ms\tremaining: 1s`),
+      }),
+      series: 1,
+      values: 100,
+      last: { 'learn/score': SHARE.at(-1) ?? 0 },
+      says: ['training loss: none', 'validation loss: none'],
+      saysNot: [/loss_not_decreasing|does not fall/],
     },
     {
       name: 'CatBoost with a measure that it does not take of the training, such as AUC',

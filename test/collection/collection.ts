@@ -9,6 +9,7 @@ import { packed } from './packed.ts';
 import { pickles } from './pickles.ts';
 import { reinforcement } from './reinforcement.ts';
 import { languageLogs } from './language-logs.ts';
+import { stores } from './stores.ts';
 import { tables } from './tables.ts';
 import { textTables } from './text-tables.ts';
 import { trackers } from './trackers.ts';
@@ -22,6 +23,7 @@ export const COLLECTION: readonly CollectionEntry[] = [
   ...packed,
   ...pickles,
   ...reinforcement,
+  ...stores,
   ...tables,
   ...textTables,
   ...trackers,

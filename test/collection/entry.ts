@@ -10,7 +10,7 @@ export type CollectionEntry = {
   readonly name: string;
   /** The importer that has to claim it. */
   readonly format: string;
-  make(): Files;
+  make(): Files | Promise<Files>;
   /** Runs that it becomes; default 1. */
   readonly runs?: number;
   /** Metrics with at least one value, over all runs. */

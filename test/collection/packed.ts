@@ -9,6 +9,9 @@ const BOTH = ['training loss: train/loss', 'validation loss: val/loss'];
 const CSV = `epoch,train_loss,val_loss\n${lines(20, (i) => `${i},${LOSS[i]},${VAL[i]}`)}`;
 const LOG = lines(20, (i) => `[${i}]\ttrain-rmse:${LOSS[i]}\teval-rmse:${VAL[i]}`);
 const LAST = { 'train/loss': LOSS.at(-1) ?? 0, 'val/loss': VAL.at(-1) ?? 0 };
+/** Text as PowerShell writes it. */
+const utf16 = (text: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(Buffer.from(`\ufeff${text.replaceAll('\n', '\r\n')}`, 'utf16le'));
 const curves = { series: 2, values: 40, last: LAST, says: BOTH };
 
 export const packed: readonly CollectionEntry[] = [
@@ -47,6 +50,30 @@ export const packed: readonly CollectionEntry[] = [
     values: 120,
     last: LAST,
     says: BOTH,
+  },
+  {
+    name: 'packed: a log in UTF-16, as PowerShell redirects it',
+    format: 'text_log',
+    make: () => ({ 'train.log': utf16(LOG) }),
+    series: 2,
+    values: 40,
+    says: ['training loss: train/rmse', 'validation loss: val/rmse'],
+  },
+  {
+    name: 'packed: a CSV in UTF-16 within gzip',
+    format: 'csv',
+    make: () => ({ 'metrics.csv.gz': gzip(utf16(CSV)) }),
+    ...curves,
+  },
+  {
+    name: 'packed: a CSV in gzip of several members, as logs that are rotated and joined',
+    format: 'csv',
+    make: () => ({
+      'metrics.csv.gz': new Uint8Array(
+        Buffer.concat([gzip(CSV.slice(0, 100)), gzip(''), gzip(CSV.slice(100))]),
+      ),
+    }),
+    ...curves,
   },
   {
     name: 'packed: a log in gzip that is cut off',

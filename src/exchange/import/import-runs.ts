@@ -17,7 +17,14 @@ import type {
   RestoredRun,
   RunSink,
 } from './sink/importer.ts';
-import { fileName, folderOf, groupByFolder, watchInput, type InputFile, type InputWatch } from '../../codecs/input.ts';
+import {
+  fileName,
+  folderOf,
+  groupByFolder,
+  watchInput,
+  type InputFile,
+  type InputWatch,
+} from '../../codecs/input.ts';
 import { CONVENTIONAL_KEYS, type KeyRule } from './sink/key-table.ts';
 import { DEFAULT_IMPORT_LIMITS, type ImportLimits } from '../../codecs/limits.ts';
 import { unpackInputs } from '../../codecs/archives/unpack-inputs.ts';

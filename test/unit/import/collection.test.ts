@@ -1,7 +1,7 @@
 /** What people have, imported and analysed: every series and value arrives, by the importer of its format, and what decides is found. */
 import { describe, expect, test } from 'vitest';
 import { analyzeColumns, analyzePhases, findRoles, loadRunColumns } from 'quark-sdk/analysis';
-import { IMPORTERS } from '../../../src/exchange/import/importers.ts';
+import { FORMAT_NAMES, IMPORTERS } from '../../../src/exchange/import/importers.ts';
 import type { InputHead } from '../../../src/exchange/import/sink/importer.ts';
 import { bytesInput, fileName, folderOf } from '../../../src/codecs/input.ts';
 import { COLLECTION } from '../../collection/collection.ts';
@@ -14,9 +14,15 @@ describe('collection', () => {
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 
+  test('it has at least 150 entries, and some of every format', () => {
+    expect(COLLECTION.length).toBeGreaterThanOrEqual(150);
+    const known = new Set(COLLECTION.map(({ format }) => format));
+    expect(FORMAT_NAMES.filter((format) => !known.has(format))).toEqual([]);
+  });
+
   for (const entry of COLLECTION) {
     test(entry.name, async () => {
-      const { report: imported, runs } = await importText(entry.make());
+      const { report: imported, runs } = await importText(await entry.make());
       expect(imported.unknownFiles).toEqual([]);
       expect(new Set(imported.runs.map(({ format }) => format))).toEqual(new Set([entry.format]));
       expectProblems(
@@ -42,9 +48,11 @@ describe('collection', () => {
     });
   }
 
-  test('no two importers are equally sure of a file: the order of the list decides nothing', () => {
-    const ties = COLLECTION.flatMap((entry) => {
-      const files = entry.make();
+  test('no two importers are equally sure of a file: the order of the list decides nothing', async () => {
+    const made = await Promise.all(
+      COLLECTION.map(async (entry) => ({ entry, files: await entry.make() })),
+    );
+    const ties = made.flatMap(({ entry, files }) => {
       return Object.entries(files).flatMap(([path, content]) => {
         const head = headOf(path, content, files);
         const sure = IMPORTERS.map((importer) => [importer.format, importer.detect(head)] as const);

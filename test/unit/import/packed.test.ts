@@ -12,6 +12,9 @@ const LOSS = {
     [2, null, 1.5],
   ],
 };
+const swap = (unit: number, at: number, units: Uint16Array): void => {
+  units[at] = (unit >> 8) | ((unit & 255) << 8);
+};
 const LONG = `${'a'.repeat(80)}/${'b'.repeat(80)}/metrics.csv`;
 
 describe('packed files', () => {
@@ -35,6 +38,32 @@ describe('packed files', () => {
     expect(report.unknownFiles).toEqual([]);
     expect(runs.map(({ metrics, name }) => ({ metrics, name }))).toEqual([
       { metrics: LOSS, name: 'run7' },
+    ]);
+  });
+
+  test.each(['utf-16le', 'utf-16be'] as const)('text in %s is read as UTF-8', async (label) => {
+    const text = `step,loss,größe \ud83d\ude00\r\n1,2.5,a\r\n2,1.5,日本\r\n`;
+    const bytes = new Uint8Array(Buffer.from(`\ufeff${text}`, 'utf16le'));
+    if (label === 'utf-16be') new Uint16Array(bytes.buffer).forEach(swap);
+    const { report, runs } = await importText({ 'run7.csv': bytes, 'run8.csv.gz': gzip(bytes) });
+    const column = 'column "größe \ud83d\ude00"';
+    expect(report.problems.map(({ place }) => place)).toEqual([column, column]);
+    expect(runs.map(({ metrics }) => metrics)).toEqual([LOSS, LOSS]);
+    const plain = await importText({ 'run7.csv': text });
+    expect(plain.report.runs[0]?.runId).toBe(report.runs[0]?.runId);
+  });
+
+  test('what begins with the two bytes of UTF-16 and is no text is left as it is', async () => {
+    const binary = Uint8Array.of(
+      0xff,
+      0xfe,
+      ...Array.from({ length: 400 }, (_, i) => 255 - (i % 200)),
+    );
+    const wide = Uint8Array.of(0xff, 0xfe, 0, 0, 0x31, 0, 0, 0);
+    const { report } = await importText({ 'a.bin': binary, 'b.bin': wide });
+    expect(report.unknown.map(({ seen }) => seen)).toEqual([
+      expect.stringMatching(/^402 bytes/),
+      expect.stringMatching(/^8 bytes/),
     ]);
   });
 

@@ -279,6 +279,33 @@ describe('TensorBoard event files', () => {
     ]);
   });
 
+  test('have the hparams.yaml of Lightning beside them as configuration', async () => {
+    const events = bytesOf(version(), record(event(1, scalar('loss', 1))));
+    const at = (folder: string) =>
+      bytesInput(`${folder}/events.out.tfevents.1700000000.host`, events);
+    const yaml = (folder: string, text: string) => bytesInput(`${folder}/hparams.yaml`, text);
+    const { report, reader } = await imported([
+      at('lightning_logs/version_0'),
+      yaml('lightning_logs/version_0', 'lr: 0.1\nlayers: [64, 32]\n'),
+    ]);
+    expect([report.problems, report.unknownFiles]).toEqual([[], []]);
+    expect(reader?.run.config).toEqual({ lr: 0.1, layers: [64, 32] });
+    // The settings do not make another run of the same events.
+    const alone = await imported([at('lightning_logs/version_0')]);
+    expect(alone.report.runs[0]?.runId).toBe(report.runs[0]?.runId);
+    const sides = await imported([at('r/train'), at('r/validation'), yaml('r', 'lr: 0.2\n')]);
+    expect([sides.report.unknownFiles, sides.reader?.run.config]).toEqual([[], { lr: 0.2 }]);
+    const one = await imported([at('r/train'), yaml('r', 'lr: 0.3\n')]);
+    expect([one.report.unknownFiles, one.reader?.run.config]).toEqual([[], { lr: 0.3 }]);
+    const list = await imported([at('r'), yaml('r', '- 1\n')]);
+    expect(list.report.problems).toEqual([
+      { file: 'r/hparams.yaml', place: null, reason: 'It is no mapping of settings.' },
+    ]);
+    const elsewhere = await imported([at('r'), yaml('other', 'lr: 0.1\n')]);
+    expect(elsewhere.report.unknownFiles).toEqual(['other/hparams.yaml']);
+    expect(elsewhere.reader?.run.config).toEqual({});
+  });
+
   test('have session logs and messages as events, and steps that are no steps', async () => {
     const start = bytesOf(
       field.double(1, T0),

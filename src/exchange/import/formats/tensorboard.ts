@@ -30,16 +30,18 @@ export const tensorBoard: Importer = {
     const isNamed = NAME.test(fileName(head.file.path));
     const first = firstEvent(head.bytes);
     if (first === undefined) return isNamed ? 0.6 : 0;
-    if (first.isVersioned) return 1;
+    // Programs whose own files say the same again are surer of theirs.
+    if (first.isVersioned) return 0.98;
     // Files of training examples have the same framing; their records do not begin with a time.
     return isNamed || first.timeMs > 0 ? 0.9 : 0;
   },
   group(files) {
     // Settings are found by their name: they do not make another run of the same events.
-    return runsOfFolders(files.filter(({ path }) => fileName(path) !== SETTINGS_NAME)).map((group) =>
-      group.toSorted(
-        (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
-      ),
+    return runsOfFolders(files.filter(({ path }) => fileName(path) !== SETTINGS_NAME)).map(
+      (group) =>
+        group.toSorted(
+          (a, b) => secondsOf(a) - secondsOf(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
+        ),
     );
   },
   async read(files, context) {

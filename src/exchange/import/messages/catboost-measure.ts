@@ -11,18 +11,18 @@ const LOSS =
 const FEWEST = 3;
 
 /**
- * `objective` for values that may be a loss, and `eval_metric` for those that are better when higher. That is so where the best value of the
+ * `objective` for values that may be a loss, and `score` for those that are better when higher. That is so where the best value of the
  * test set is above one that came with it, and where the text has no such line and names no loss, but rises between 0 and 1 as an accuracy does.
  * @param text lines of a log; of a long one its head and its end are enough
  */
-export function catBoostMeasure(text: string): 'objective' | 'eval_metric' {
+export function catBoostMeasure(text: string): 'objective' | 'score' {
   const values: number[] = [];
   for (const [, learn, test, best] of text.matchAll(LINE)) {
     if (best !== undefined && Number(best) !== Number(test))
-      return Number(best) > Number(test) ? 'eval_metric' : 'objective';
+      return Number(best) > Number(test) ? 'score' : 'objective';
     values.push(Number(learn));
   }
-  return !LOSS.test(text) && risesAsShare(values) ? 'eval_metric' : 'objective';
+  return !LOSS.test(text) && risesAsShare(values) ? 'score' : 'objective';
 }
 
 function risesAsShare(values: readonly number[]): boolean {
