@@ -87,13 +87,15 @@ export function withoutSentences(json: string): string {
 }
 
 /**
- * JSON without what analyses say since schema version 2: the coverage, the groups, scores that may be null, and how a run ended, which
- * was no alert before.
+ * JSON without what analyses say since schema version 2: the coverage, the groups, the roles, scores that may be null, and how a run
+ * ended, which was no alert before.
  */
 export function withoutVersion2(args: readonly string[], json: string | undefined) {
   if (json === undefined || !['analyze', 'compare'].includes(args[0] ?? '')) return json;
   if (!json.startsWith('{')) return json;
-  const { coverage: _, groups: __, schema_version: ___, ...rest } = JSON.parse(json) as Dict;
+  const added = new Set(['coverage', 'groups', 'roles', 'schema_version']);
+  const all: Dict = JSON.parse(json);
+  const rest: Dict = Object.fromEntries(Object.entries(all).filter(([name]) => !added.has(name)));
   const scores = Array.isArray(rest['health_scores'])
     ? { health_scores: rest['health_scores'].map((one: Dict) => one['score_key']) }
     : {};
