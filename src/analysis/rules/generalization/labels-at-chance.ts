@@ -18,6 +18,8 @@ const MIN_POINTS = 4;
 const MIN_SAMPLES = 50;
 /** Accuracy above that of the most frequent class which is luck of a small validation. */
 const LUCK = 0.12;
+/** Entropy of the classes, as a share of that of equal ones, below which another mix of classes in validation is worse than chance. */
+const EQUAL_ENOUGH = 0.5;
 /** Batches that the spread of the targets is taken from, at most. */
 const TARGET_BATCHES = 200;
 /** Mean absolute deviation of normal targets, in standard deviations. */
@@ -44,7 +46,8 @@ export function unrelatedLabels(
 ): UnrelatedLabels | undefined {
   const classes = chanceLoss(columns, model);
   const chance = classes > 0 ? classes : chanceOfNumbers(columns, model);
-  if (!(chance > 0) || samplesOfEpoch(columns.batches) < MIN_SAMPLES) return undefined;
+  if (!(chance > 0) || samplesSeen(columns.batches) < MIN_SAMPLES) return undefined;
+  if (classes > 0 && isUnequal(columns.batches, classes)) return undefined;
   if (guessesRight(columns.batches, signals, classes)) return undefined;
   for (const pair of signals.lossPairs) {
     const { train, validation } = compare(pair, signals);
@@ -55,6 +58,32 @@ export function unrelatedLabels(
       return { ...pair, chance, lowest, lastTrain };
   }
   return undefined;
+}
+
+/**
+ * Samples of the first epoch. Batches whose classes are the same to the last sample count once: that is the same batch again and again, or
+ * a few samples that fill each of them, which a network learns by heart with the right labels.
+ */
+function samplesSeen(batches: BatchColumns): number {
+  const { batchSizes, classCounts, classIndex, classOffsets, epochs, rowCount } = batches;
+  const classesOf = (row: number): string => {
+    const at = [classOffsets[row] ?? 0, classOffsets[row + 1] ?? 0] as const;
+    return `${classIndex.subarray(...at).join()}:${classCounts.subarray(...at).join()}`;
+  };
+  const first = classesOf(0);
+  let row = 1;
+  while (row < rowCount && epochs[row] === epochs[0] && classesOf(row) === first) row++;
+  const isRepeated = first !== ':' && row > 1 && (row === rowCount || epochs[row] !== epochs[0]);
+  return isRepeated ? (batchSizes[0] ?? 0) : samplesOfEpoch(batches);
+}
+
+/**
+ * Whether one class is so frequent that the chance of training says nothing of validation: with other shares, as where it is balanced, an
+ * answer that is right for training costs more there, and the labels are those of the samples.
+ */
+function isUnequal(batches: BatchColumns, entropy: number): boolean {
+  const seen = classTotals(batches).counts.filter((count) => count > 0).length;
+  return seen > 0 && entropy < EQUAL_ENOUGH * Math.log(seen);
 }
 
 /** Whether validation answers more than luck explains, beside that of the most frequent class. */

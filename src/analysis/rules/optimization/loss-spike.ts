@@ -3,6 +3,7 @@ import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
+import type { Profile } from '../../signals/profile.ts';
 import type { LossCourse } from '../../signals/signals.ts';
 import { sayJump, spikesOf, type ProfileSpike } from '../../signals/spikes.ts';
 import { when } from '../../text/sentences.ts';
@@ -36,8 +37,10 @@ export const lossSpike = defineRule({
   measure({ columns, signals, thresholds: t }) {
     return signals.judgedLosses.flatMap((series) => {
       const course = signals.course(series);
-      const spikes = course === undefined ? [] : spikesOfLoss(course, t);
-      if (course === undefined || spikes.length === 0) return [];
+      if (course === undefined) return [];
+      const least = leastPeak(course, t.lossSpikeMinRatio);
+      const spikes = spikesOfLoss(course, t).filter(({ peak }) => peak >= least);
+      if (spikes.length === 0) return [];
       const { improvement } = course;
       const highest = spikes.reduce((a, b) => (b.peak - b.level > a.peak - a.level ? b : a));
       const share = improvement > 0 ? (highest.peak - highest.level) / improvement : 1;
@@ -74,6 +77,9 @@ export const lossSpike = defineRule({
   },
 });
 
+/** Share of exact zeros from which a loss is one of margins. */
+const ZEROS = 0.01;
+
 /** The spikes that a training loss came back from; none where such heights are the noise of the run. */
 export function spikesOfLoss(
   { improvement, profile }: LossCourse,
@@ -87,4 +93,19 @@ export function spikesOfLoss(
     ({ isRecovered, level, peak }) =>
       isRecovered && peak - level >= t.lossSpikeMinShare * improvement,
   );
+}
+
+/**
+ * Height from which a value stands out of the start. A loss of margins is cut off at zero: most batches cost nothing, and a single hard
+ * sample a whole margin. That is its noise, up to what it cost before anything was learned.
+ */
+function leastPeak({ profile, start }: LossCourse, ratio: number): number {
+  return hasMargin(profile) ? ratio * start : Number.NEGATIVE_INFINITY;
+}
+
+/** Whether a loss never goes below zero and often is exactly that, as those of triplets, pairs and hinges. */
+function hasMargin({ isSigned, values }: Profile): boolean {
+  if (isSigned) return false;
+  const zeros = values.reduce((count, value) => (value === 0 ? count + 1 : count), 0);
+  return zeros > 0 && zeros >= ZEROS * values.length;
 }

@@ -276,6 +276,18 @@ describe('spikes', () => {
     expect(batch?.summary).toContain('eel (8)');
   });
 
+  test('a loss of margins has hard samples up to what it cost at the start, and spikes above that', () => {
+    const hinge = (peak: number, floor: number) =>
+      metric('train/loss', 400, (i) => {
+        if (i === 300) return peak;
+        return i % 30 === 29 ? floor : 0.02 + 0.18 * Math.exp(-i / 30) + 0.003 * Math.sin(1.7 * i);
+      });
+    expect(find('loss_spike', { metrics: [hinge(0.18, 0)] })).toBeUndefined();
+    expect(find('loss_spike', { metrics: [hinge(2, 0)] })?.stepStart).toBe(300);
+    // A loss that is never exactly zero costs no whole margin for one sample.
+    expect(find('loss_spike', { metrics: [hinge(0.18, 1e-3)] })?.stepStart).toBe(300);
+  });
+
   test('heavy tails are not spikes', () => {
     const gauss = normal(6);
     const tails = metric(

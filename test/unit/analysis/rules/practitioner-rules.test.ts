@@ -205,6 +205,40 @@ describe('class_imbalance', () => {
     expect(findAlert('class_imbalance', { batches: build(3) })?.severity).toBe('warning');
     expect(findAlert('class_imbalance', { batches: build(0.1) })?.severity).toBe('info');
   });
+
+  test('a validation of other shares, or beside a single batch, is worse than chance with the right labels', () => {
+    const gauss = normal(7);
+    const train = metric('train/loss', 120, (i) => 0.02 + 1.4 * Math.exp(-i / 8));
+    const validation = metric('val/loss', 120, (i) => 1.5 + i / 60 + 0.01 * gauss());
+    const model = {
+      layers: [{ class_name: 'Dense', config: { name: 'o', units: 4, activation: 'softmax' } }],
+      loss: 'categoricalCrossentropy',
+    };
+    // Every other batch has one of the first class instead of one of the second.
+    const swap = [1, -1, 0, 0];
+    const saidOf = (counts: readonly number[], isRepeated = false) =>
+      findAlert(
+        'unrelated_labels',
+        {
+          metrics: [train, validation],
+          batches: batches(120, {
+            classNames: ['a', 'b', 'c', 'd'],
+            classOffsets: Int32Array.from({ length: 121 }, (_, i) => 4 * i),
+            classIndex: Int32Array.from({ length: 480 }, (_, i) => i % 4),
+            classCounts: Float64Array.from({ length: 480 }, (_, i) => {
+              const swapped = isRepeated || i % 8 < 4 ? 0 : (swap[i % 4] ?? 0);
+              return (counts[i % 4] ?? 0) + swapped;
+            }),
+          }),
+        },
+        { model },
+      );
+    expect(saidOf([4, 4, 4, 4])?.severity).toBe('error');
+    expect(saidOf([7, 3, 3, 3])?.severity).toBe('error');
+    expect(saidOf([61, 1, 1, 1])).toBeUndefined();
+    // The same sixteen samples in every batch are learned by heart with the right labels.
+    expect(saidOf([4, 4, 4, 4], true)).toBeUndefined();
+  });
 });
 
 describe('loss_not_decreasing', () => {
