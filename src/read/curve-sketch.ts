@@ -164,11 +164,16 @@ async function parseSketch(text: string): Promise<CurveSketch | undefined> {
   }
 }
 
+/** Whether the text of a sketch is as it was written, by this version or another one. */
+export function isWholeSketch(text: string): boolean {
+  const start = text.indexOf('\n') + 1;
+  return start > 0 && text.slice(0, start - 1) === sealOf(text.slice(start));
+}
+
 function parseHead(text: string): SketchHead | undefined {
   const start = text.indexOf('\n') + 1;
   const end = text.indexOf('\n', start);
-  if (start === 0 || end < 0 || text.slice(0, start - 1) !== sealOf(text.slice(start)))
-    return undefined;
+  if (end < 0 || !isWholeSketch(text)) return undefined;
   // What bears the checksum was written here, by this version or another one.
   const head = JSON.parse(text.slice(start, end)) as SketchHead;
   return head.version === SKETCH_VERSION ? head : undefined;

@@ -1,12 +1,12 @@
 /**
  * Decides when what was acknowledged is compared with the service: everything at each start and whenever the service has another
- * database or epoch, and runs that go on at an interval, at most 100 runs a request.
+ * database or epoch, and at an interval runs that go on and those that this key may not see; at most 100 runs a request.
  */
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import type { StoreIdentity, Store } from '../store/store.ts';
 import { compareSent, type RunLoss } from './compare-sent.ts';
-import { retryAfterMs } from './failures.ts';
+import { isNoAccess, retryAfterMs } from './failures.ts';
 import type { LossNotes } from './loss-notes.ts';
 import { NotesTaken, type FoundRun, type SyncNotes } from './sync-notes.ts';
 
@@ -23,7 +23,7 @@ export type SentWatchParts = {
   readonly clock: Pick<Clock, 'now'>;
   /** Names the service. */
   readonly remoteUri: string;
-  /** How often runs that go on are compared, in milliseconds. */
+  /** How often runs that go on, and those that this key may not see, are compared, in milliseconds. */
   readonly compareEveryMs: number;
   /** Told what the service has lost. */
   readonly onLoss: (losses: readonly RunLoss[]) => void;
@@ -113,6 +113,7 @@ export class SentWatch {
       if (isDue) {
         this.#nextMs = nowMs + compareEveryMs;
         await this.#addRunning(runs);
+        await this.#addHidden(runs);
       }
       const hasMore = await this.#compare(open);
       this.#retryMs = 0;
@@ -148,6 +149,12 @@ export class SentWatch {
     const sent = new Set(await this.#parts.losses.listSent());
     for (const [runId, { status }] of runs)
       if (status === 'running' && sent.has(runId)) this.#queue.add(runId);
+  }
+
+  /** Runs that this key might not see: one that is shared again is found, ended or not. */
+  async #addHidden(runs: ReadonlyMap<string, FoundRun>): Promise<void> {
+    for (const [runId, { value }] of await this.#parts.notes.listMembers())
+      if (isNoAccess(value.refused) && runs.has(runId)) this.#queue.add(runId);
   }
 
   async #compare(open: () => Promise<Store>): Promise<boolean> {

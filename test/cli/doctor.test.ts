@@ -1,5 +1,5 @@
 /** `quark doctor`. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
@@ -60,6 +60,32 @@ test('exit codes: 0 whole, 1 damaged, 2 could not be examined', async () => {
   expect(JSON.parse(missing.stdout)).toMatchObject({ error: { code: 'store_failed' } });
   expect((await at('doctor', '--storage-dir', 'nowhere')).stderr).toContain('error:');
   expect((await at(...doctor, '--quarantine')).code).toBe(2);
+});
+
+test('--acknowledge: rows that are gone for good are a note from then on, and the exit code is 0', async () => {
+  cpSync(join(folder, 'runs'), join(folder, 'lost'), { recursive: true });
+  const doctor = ['doctor', '--storage-dir', 'lost'];
+  const database = new Database(join(folder, 'lost/.quark/quark.db'));
+  database.exec(
+    `UPDATE segment_bytes SET bytes = zeroblob(length(bytes)) WHERE segment_key = (SELECT max(segment_key) FROM segments
+       WHERE stream_key = (SELECT stream_key FROM streams WHERE table_name = 'metrics'))`,
+  );
+  database.close();
+  // What is damaged is not gone for good, and cannot be acknowledged.
+  const damaged = await at(...doctor, '--acknowledge');
+  expect(damaged.code).toBe(1);
+  expect(damaged.stdout).toContain('segment_damaged');
+  const moved = await at(...doctor, '--repair', '--quarantine');
+  expect(moved.code, moved.stdout).toBe(1);
+  expect(moved.stdout).toContain('rows_missing');
+  const known = await at(...doctor, '--acknowledge');
+  expect(known).toMatchObject({ code: 0, stderr: '' });
+  expect(known.stdout).toMatch(/^note {2}rows_missing .* Acknowledged on \d{4}-\d\d-\d\d\. /);
+  const later = JSON.parse((await at(...doctor, '--json')).stdout);
+  expect(later).toMatchObject({
+    is_healthy: true,
+    findings: [{ severity: 'note', code: 'rows_missing' }],
+  });
 });
 
 test('a service is asked as a client asks it', async () => {

@@ -98,6 +98,26 @@ test('a share that has ended is told as no access, is no loss, and goes on when 
   expect(await eventsOf(local, 'run_1')).toBe(0);
 });
 
+test('a run that has ended goes on, too, without a restart of the sender', async () => {
+  const { outbox, owner, share, unshare } = await guest();
+  const rows = async (): Promise<number> =>
+    (await owner.listSegments({ runId: 'run_1', table: 'metrics' })).length;
+  await unshare('digits');
+  await expect
+    .poll(async () => (await outbox.sync.status()).refusedRuns, SOON)
+    .toMatchObject([{ runId: 'run_1', reason: 'no_access' }]);
+  await outbox.appendSegments([metricSegmentOf(1)]);
+  const run = await outbox.findRun('run_1');
+  if (run === undefined) throw new Error('It is here.');
+  await outbox.updateRun({ ...run, status: 'completed' });
+  expect(await rows()).toBe(1);
+  await share('digits');
+  await expect.poll(rows, SOON).toBe(2);
+  await expect.poll(async () => (await owner.findRun('run_1'))?.status, SOON).toBe('completed');
+  await expect.poll(() => outbox.sync.status(), SOON).toMatchObject({ pendingRuns: 0 });
+  expect((await outbox.sync.status()).refusedRuns).toBeUndefined();
+});
+
 test('a run that its owner has moved out of sight is no loss either, be there something to send or not', async () => {
   const { local, outbox, owner } = await guest();
   const run = await owner.findRun('run_1');

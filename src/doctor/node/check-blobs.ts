@@ -1,7 +1,7 @@
 /** Opens every blob, and compares what artifacts name with what there is. */
 import { createHash } from 'node:crypto';
 import { isQuarkError } from '../../base/errors.ts';
-import { MAX_DATABASE_BLOB_BYTES } from '../../store/sql/sql-blobs.ts';
+import { blobKey, MAX_DATABASE_BLOB_BYTES } from '../../store/sql/sql-blobs.ts';
 import {
   bytesCell,
   numberCell,
@@ -18,7 +18,13 @@ import type { Patient } from './patient.ts';
 /** Rows of blobs that are read at a time. */
 const PAGE = 500;
 
-type BlobRow = { readonly sha256: string; readonly sizeBytes: number; readonly isInline: boolean };
+type BlobRow = {
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  readonly isInline: boolean;
+  /** How often it was swept before: part of the name of its bytes outside the database. */
+  readonly generation: number;
+};
 
 /** What opening all blobs has come to. */
 export type BlobCounts = { readonly blobs: number; readonly bytes: number };
@@ -120,7 +126,7 @@ async function damageOf(
   try {
     const bytes = blob.isInline
       ? await patient.read(() => readInline(blob.sha256))
-      : await patient.blob(space, blob.sha256);
+      : await patient.blob(space, blobKey(blob.sha256, blob.generation));
     // Deleted since its row was read, or lost.
     if (bytes === undefined)
       return (await patient.read(() => isListed(blob.sha256))) ? 'has no bytes' : undefined;
@@ -140,7 +146,8 @@ function hashOf(bytes: Uint8Array): string {
 function* listBlobs(after: string): SqlWork<readonly BlobRow[]> {
   // Expressions, so that the values are those of the table and not those of an index.
   const rows = yield sql(
-    `SELECT text(sha256), size_bytes, CASE WHEN bytes IS NULL THEN 0 ELSE 1 END FROM blobs
+    `SELECT text(sha256), size_bytes, CASE WHEN bytes IS NULL THEN 0 ELSE 1 END,
+       coalesce((SELECT max(generation) FROM blob_puts WHERE blob_puts.sha256 = blobs.sha256), 0) FROM blobs
      WHERE sha256 || '' > ? ORDER BY sha256 || '' LIMIT ${PAGE}`,
     after,
   );
@@ -148,6 +155,7 @@ function* listBlobs(after: string): SqlWork<readonly BlobRow[]> {
     sha256: textCell(row, 0),
     sizeBytes: numberCell(row, 1),
     isInline: numberCell(row, 2) === 1 || numberCell(row, 1) <= MAX_DATABASE_BLOB_BYTES,
+    generation: numberCell(row, 3),
   }));
 }
 

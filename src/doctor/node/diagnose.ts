@@ -10,6 +10,8 @@ import { checkDatabase, judgeIndexes } from './check-database.ts';
 import { checkRuns } from './check-runs.ts';
 import { checkSegments } from './check-segments.ts';
 import { checkService, type ServiceCheckOptions } from './check-service.ts';
+import { checkLooseBlobs } from './check-loose-blobs.ts';
+import { checkSketches } from './check-sketches.ts';
 import { checkStreams } from './check-streams.ts';
 import { checkSurroundings } from './check-surroundings.ts';
 import { checkUsage } from './check-usage.ts';
@@ -155,6 +157,8 @@ async function examine(
         const blobs = await checkBlobs(patient, references, report);
         Object.assign(counts, { blobs: blobs.blobs, blobBytes: blobs.bytes });
       });
+      await guarded(patient, report, () => checkSketches(patient, report));
+      await guarded(patient, report, () => checkLooseBlobs(patient, report));
       await guarded(patient, report, () => checkSurroundings(patient, nowMs, report));
       findings.splice(0, findings.length, ...(await withAcknowledged(patient, findings)));
     }

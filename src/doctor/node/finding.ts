@@ -19,6 +19,7 @@ export const REPAIRS = [
   'recount_usage',
   'adopt_blob',
   'remove_leftovers',
+  'remove_sketch',
   'quarantine_segment',
 ] as const;
 

@@ -7,6 +7,8 @@ import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
 import { locateStore, parseFileUri, openFileSpaces } from '../../store/sql/node/file-storage.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
 import { openDatabasePages } from '../../store/sql/node/sqlite-pages.ts';
+import { hashOfKey } from '../../store/sql/sql-blobs.ts';
+import type { ListedBlob } from '../../store/sql/sql-blob-store.ts';
 import type { SqlWork } from '../../store/sql/sql-database.ts';
 import { SQL_LAYOUT_VERSION } from '../../store/sql/sql-layout.ts';
 import type { StoreLocation } from '../../store/store.ts';
@@ -22,10 +24,12 @@ export interface Patient {
   /** Whether the database is SQLite, with checks of its own. */
   readonly isSqlite: boolean;
   read<T>(work: () => SqlWork<T>): Promise<T>;
-  /** The bytes of a blob that is not stored in its row; undefined when they are missing. */
-  blob(space: string, sha256: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The bytes behind the key of a blob that is not stored in its row; undefined when they are missing. */
+  blob(space: string, key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** The bytes of an object in the bucket; undefined when they are missing. */
   object(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The files of blobs in the folder of the store; absent where there is none. */
+  blobFiles?(): AsyncIterable<ListedBlob> | undefined;
   close(): Promise<void>;
 }
 
@@ -60,9 +64,10 @@ async function openFolder(uri: string, objects: ObjectOptions): Promise<Patient>
     layout: pages.layout,
     isSqlite: true,
     read: (work) => pages.read(work),
-    blob: async (space, sha256) =>
-      (await files.get(sha256)) ?? (await spaces?.store(space).getBlob(sha256)),
+    blob: async (space, key) =>
+      (await files.get(key)) ?? (await spaces?.store(space).getBlob(hashOfKey(key))),
     object: async (key) => spaces?.segmentFiles?.get(key),
+    blobFiles: () => files.list?.(),
     async close() {
       await pages.close();
       await spaces?.close();
@@ -77,7 +82,7 @@ async function openServer(uri: string, objects: ObjectOptions): Promise<Patient>
     layout: SQL_LAYOUT_VERSION,
     isSqlite: false,
     read: (work) => spaces.database.read(work),
-    blob: (space, sha256) => spaces.store(space).getBlob(sha256),
+    blob: (space, key) => spaces.store(space).getBlob(hashOfKey(key)),
     object: async (key) => spaces.segmentFiles?.get(key),
     close: () => spaces.close(),
   };

@@ -24,6 +24,8 @@ import { MANIFEST_COLUMNS, manifestOf } from '../../store/sql/sql-manifests.ts';
 import { recountSpace } from '../../store/sql/sql-usage.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
+import { isWholeSketch } from '../../read/curve-sketch.ts';
+import { readBody } from './check-sketches.ts';
 import type { DoctorFinding, Repair } from './finding.ts';
 
 /** What repairs need beside the store. */
@@ -102,6 +104,9 @@ const REPAIR: {
     await rm(String(path), { recursive: true, force: true });
     return true;
   },
+  async remove_sketch({ database }, [space, name]) {
+    return database.transaction(() => removeSketch(String(space), String(name)));
+  },
   async quarantine_segment(spaces, [segmentKey], options) {
     return options.quarantine !== undefined && quarantine(spaces, Number(segmentKey), options);
   },
@@ -134,6 +139,14 @@ function* raiseSequence(streamKey: number): SqlWork<void> {
     streamKey,
     streamKey,
   );
+}
+
+/** One that a reader has made again since stays. */
+function* removeSketch(space: string, name: string): SqlWork<boolean> {
+  const body = yield* readBody(space, name);
+  if (body === undefined || isWholeSketch(body)) return false;
+  yield sql('DELETE FROM notes WHERE space = ? AND name = ? AND body = ?', space, name, body);
+  return true;
 }
 
 function* inlineBlob(sha256: string): SqlWork<Uint8Array<ArrayBuffer> | undefined> {

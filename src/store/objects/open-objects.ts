@@ -55,6 +55,7 @@ export async function openObjects({
 
 /** Writes to the first location, reads from both, and deletes from both. */
 function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
+  const list = second.list?.bind(second);
   return {
     name: first.name,
     put: (key, bytes) => first.put(key, bytes),
@@ -70,6 +71,7 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
       await first.removeAbandoned(nowMs);
       await second.removeAbandoned(nowMs);
     },
+    ...(list === undefined ? {} : { list }),
   };
 }
 

@@ -5,6 +5,7 @@ import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps } from '../blob-sweep.ts';
 import type { SpaceQuotas } from '../quotas.ts';
 import type { BlobRanges, BlobStore } from '../store.ts';
+import { inGroups } from '../../base/in-groups.ts';
 import {
   condemnBlobs,
   dropFromSpace,
@@ -12,8 +13,10 @@ import {
   keyOfSwept,
   listBlobs,
   listSwept,
+  looseBlobs,
   noteDeleted,
   noteUnknownPuts,
+  takeLoose,
 } from './sql-blob-sweep.ts';
 import {
   checkNewBlob,
@@ -29,6 +32,14 @@ import {
 } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 
+/** Bytes of a large blob, as their folder has them. */
+export type ListedBlob = {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** UTC epoch milliseconds. */
+  readonly modifiedAtMs: number;
+};
+
 /** Where large blobs are stored. A blob that was put is whole and durable. Its name is its hash, with the number of its generation. */
 export interface BlobFiles {
   /** Names the location in messages. */
@@ -42,6 +53,8 @@ export interface BlobFiles {
   delete(key: string): Promise<void>;
   /** Removes what interrupted calls of `put` have left. */
   removeAbandoned(nowMs: number): Promise<void>;
+  /** Everything that is stored here, in no order. Only where nobody else stores blobs: a bucket may be that of several databases. */
+  list?(): AsyncIterable<ListedBlob>;
 }
 
 /** What the blobs of a store are made of. */
@@ -154,9 +167,20 @@ export class SqlBlobStore implements BlobStore, BlobRanges, Omit<BlobSweeps, 'de
     return { space, quotas: await quotas?.() };
   }
 
+  /** Files that no row knows get one, and are orphans from then on. The other spaces have the same files. */
+  async #findLoose(): Promise<void> {
+    const { blobFiles, space } = this.#parts;
+    const files = space === '' ? blobFiles.list?.() : undefined;
+    if (files === undefined) return;
+    for await (const some of inGroups(files, BLOBS_AT_ONCE))
+      if ((await this.#database.read(() => looseBlobs(some))).length > 0)
+        await this.#database.transaction(() => takeLoose(some));
+  }
+
   /** Bytes of blobs that no space has, and those that an interrupted sweep has left. */
   async #removeBytes(putBeforeMs: number): Promise<void> {
     const { blobFiles } = this.#parts;
+    await this.#findLoose();
     while ((await this.#database.transaction(() => condemnBlobs(putBeforeMs))) === BLOBS_AT_ONCE);
     for (;;) {
       const swept = await this.#database.read(() => listSwept());

@@ -9,7 +9,8 @@
  */
 import { artifactStreams, hasNewArtifacts, type BlobPage, type StoredBlob } from '../blob-sweep.ts';
 import type { StreamState } from '../store.ts';
-import { blobKey, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
+import { blobKey, hashOfKey, MAX_DATABASE_BLOB_BYTES } from './sql-blobs.ts';
+import type { ListedBlob } from './sql-blob-store.ts';
 import {
   numberCell,
   placeholders,
@@ -160,6 +161,63 @@ export function* listSwept(): SqlWork<readonly SweptBlob[]> {
   return rows.map(sweptOf);
 }
 
+/**
+ * Those of the listed bytes that no row knows: left by a database that was replaced by an older copy, or by a process that ended
+ * while a sweep went by. What is about to be deleted is known.
+ */
+export function* looseBlobs(listed: readonly ListedBlob[]): SqlWork<readonly LooseBlob[]> {
+  if (listed.length === 0) return [];
+  const found = listed.map((one) => ({ ...one, ...generationOf(one.key) }));
+  const hashes = [...new Set(found.map(({ sha256 }) => sha256))];
+  const these = `sha256 IN (${placeholders(hashes)})`;
+  const puts = yield sql(
+    `SELECT text(sha256), generation FROM blob_puts WHERE ${these}`,
+    ...hashes,
+  );
+  const swept = yield sql(
+    `SELECT text(sha256), generation FROM swept_blobs WHERE is_deleted = 0 AND ${these}`,
+    ...hashes,
+  );
+  // Of an older build, which notes no puts.
+  const shown = yield sql(
+    `SELECT text(sha256), 0 FROM blobs WHERE ${these}
+       AND NOT EXISTS (SELECT 1 FROM blob_puts WHERE blob_puts.sha256 = blobs.sha256)`,
+    ...hashes,
+  );
+  const known = new Set([...puts, ...swept, ...shown].map((row) => keyOfSwept(sweptOf(row))));
+  return found.filter(({ key }) => !known.has(key));
+}
+
+/** Bytes that no row knows, with what their key says. */
+export type LooseBlob = ListedBlob & SweptBlob;
+
+/**
+ * Gives rows to those that have none, so that they are condemned as any blob that no space has: after the time from when they
+ * were written, and not where somebody puts the same blob. Bytes of a generation that has passed are to be deleted at once.
+ */
+export function* takeLoose(listed: readonly ListedBlob[]): SqlWork<void> {
+  for (const { generation, modifiedAtMs, sha256 } of yield* looseBlobs(listed)) {
+    const taken = yield sql(
+      `INSERT INTO blob_puts (sha256, generation, put_at_ms)
+       SELECT CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS DOUBLE PRECISION)
+       WHERE NOT EXISTS (SELECT 1 FROM swept_blobs WHERE sha256 = ? AND generation >= ?)
+       ON CONFLICT (sha256) DO NOTHING RETURNING sha256`,
+      sha256,
+      generation,
+      modifiedAtMs,
+      sha256,
+      generation,
+    );
+    if (taken.length > 0) continue;
+    yield sql(
+      `INSERT INTO swept_blobs (sha256, generation, is_deleted) VALUES (?, ?, 0)
+       ON CONFLICT (sha256, generation) DO UPDATE SET is_deleted = 0`,
+      sha256,
+      generation,
+    );
+  }
+}
+
 /** The end of the third step. */
 export function* noteDeleted(blobs: readonly SweptBlob[]): SqlWork<void> {
   yield* together(
@@ -171,6 +229,10 @@ export function* noteDeleted(blobs: readonly SweptBlob[]): SqlWork<void> {
       ),
     ),
   );
+}
+
+function generationOf(key: string): SweptBlob {
+  return { sha256: hashOfKey(key), generation: Number(key.slice(65)) };
 }
 
 /** The name of the bytes. */

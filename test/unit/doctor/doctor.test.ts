@@ -16,6 +16,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import Database from 'libsql';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { sweepBlobs } from '../../../src/read/blob-sweep.ts';
+import { refreshSketch } from '../../../src/read/curves.ts';
+import { sketchName } from '../../../src/store/curves.ts';
 import { examineStore, type DoctorReport } from '../../../src/doctor/node/diagnose.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import {
@@ -209,6 +213,78 @@ test('a lost row of a blob is found again by its file', async () => {
   expect(codesOf(after)).toEqual([]);
   const store = await openFileStorage(directory);
   expect((await store.getBlob(sha256))?.byteLength).toBe(400_000);
+  await store.close();
+});
+
+test('a blob that was swept and put again is read by its new name', async () => {
+  const bytes = noise(300_000, 99);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const store = await openFileStorage(directory);
+  await store.putBlob(sha256, bytes);
+  const sweep = { keepMs: 1, clock: { ...systemClock, now: () => Date.now() + 60_000 } };
+  expect(await sweepBlobs(store, sweep)).toMatchObject({ blobs: 1 });
+  await store.putBlob(sha256, bytes);
+  await store.close();
+  const file = blobFiles().find((path) => path.includes(sha256)) ?? '';
+  expect(file.endsWith('.1')).toBe(true);
+  expect((await examineStore(directory)).findings).toEqual([]);
+  writeFileSync(file, noise(300_000, 98));
+  expect(codesOf(await examineStore(directory))).toEqual(['blob_damaged']);
+});
+
+test('files of blobs that no row knows are noted, and a sweep removes them, and no other file', async () => {
+  const before = blobFiles().sort();
+  const put = (key: string, seconds: number): string => {
+    const folder = join(directory, '.quark/blobs', key.slice(0, 2));
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, key), 'x'.repeat(10));
+    utimesSync(join(folder, key), seconds, seconds);
+    return join(folder, key);
+  };
+  const nowSeconds = Date.now() / 1000;
+  const [known = ''] = before;
+  const old = [put('ab'.repeat(32), 5), put(`${'cd'.repeat(32)}.2`, 5)];
+  // Of a generation that is not that of its blob.
+  old.push(put(`${known.slice(-64)}.7`, 5));
+  const fresh = put('ef'.repeat(32), nowSeconds);
+  const others = [put('ab-notes.txt', 5), put('cd'.repeat(31), 5)];
+  const report = await examineStore(directory);
+  expect(report.findings).toMatchObject([{ code: 'blobs_loose', severity: 'note' }]);
+  expect(report.findings[0]?.message).toMatch(/^4 files of blobs with 40 bytes /);
+  const store = await openFileStorage(directory);
+  expect(await sweepBlobs(store, { keepMs: 3_600_000 })).toMatchObject({ blobs: 0 });
+  for (const path of old) expect(existsSync(path), path).toBe(false);
+  for (const path of [...before, fresh, ...others]) expect(existsSync(path), path).toBe(true);
+  // The same bytes may be put at any time.
+  const bytes = noise(300_000, 97);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  put(sha256, 5);
+  await store.putBlob(sha256, bytes);
+  await sweepBlobs(store, { keepMs: 3_600_000 });
+  expect(await store.getBlob(sha256)).toEqual(bytes);
+  await store.close();
+  // The fresh one is known now, and goes when its time has come.
+  expect((await examineStore(directory)).findings).toEqual([]);
+});
+
+test('a sketch that is not as it was written is found and removed', async () => {
+  const store = await openFileStorage(directory);
+  const { notes } = store;
+  if (notes === undefined) throw new Error('A folder has notes.');
+  // Small runs have none by themselves.
+  const sizes = { rows: 1, buckets: 16, storedShare: 1 };
+  await refreshSketch(store, runId, { notes, use: 'make', sizes });
+  const text = (await notes.read(sketchName(runId))) ?? '';
+  expect(text).toMatch(/^QSK /);
+  expect((await examineStore(directory)).findings).toEqual([]);
+  await notes.write(sketchName(runId), `${text.slice(0, -1)}${text.endsWith('A') ? 'B' : 'A'}`);
+  expect((await examineStore(directory)).findings).toMatchObject([
+    { code: 'sketch_damaged', severity: 'warning', repair: 'remove_sketch' },
+  ]);
+  const after = await examineStore(directory, { repairs: true });
+  expect(after.findings).toEqual([]);
+  expect(codesOf({ findings: after.repaired })).toEqual(['sketch_damaged']);
+  expect(await notes.read(sketchName(runId))).toBeUndefined();
   await store.close();
 });
 

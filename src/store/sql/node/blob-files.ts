@@ -5,8 +5,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { lstat, open, readdir, realpath, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SessionStoreError } from '../../../base/errors.ts';
-import type { BlobFiles } from '../sql-blob-store.ts';
+import { isStoreError, SessionStoreError } from '../../../base/errors.ts';
+import type { BlobFiles, ListedBlob } from '../sql-blob-store.ts';
 import { hashOfKey } from '../sql-blobs.ts';
 import { makeFolder, syncFolder } from './folders.ts';
 import { openInside, openRealFolder } from '../../../base/node/open-inside.ts';
@@ -16,6 +16,8 @@ import { sqliteFailure } from './sqlite-errors.ts';
 const INCOMING = 'incoming';
 /** A file that was left half-written by a process that ended is removed after this time. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
+/** The hash of a blob, with the number of its generation after the first. */
+const KEY = /^[0-9a-f]{64}(?:\.[1-9]\d{0,9})?$/;
 /** Bytes that are hashed at a time. */
 const HASHED_BYTES = 1 << 20;
 
@@ -104,6 +106,18 @@ class BlobFolder implements BlobFiles {
     }
   }
 
+  async *list(): AsyncGenerator<ListedBlob> {
+    for (const name of await namesIn(this.name)) {
+      if (!/^[0-9a-f]{2}$/.test(name)) continue;
+      const found = await inFolder(this.name, name, listFolder).catch((error: unknown) => {
+        // A link, or gone since: nothing in it is of this store.
+        if (isMissing(error) || isStoreError(error, 'unwritable')) return [];
+        throw sqliteFailure(error, join(this.name, name));
+      });
+      yield* found.filter(({ key }) => folderOf(key) === name);
+    }
+  }
+
   async removeAbandoned(nowMs: number): Promise<void> {
     const looking = inFolder(this.name, INCOMING, async (incoming) => {
       for (const name of await readdir(incoming)) {
@@ -115,6 +129,27 @@ class BlobFolder implements BlobFiles {
     });
     // A folder that is missing, a link, or not ours to change has nothing to be cleared away.
     await looking.catch(() => undefined);
+  }
+}
+
+/** The bytes of blobs in one folder; other files are not ours. */
+async function listFolder(folder: string): Promise<readonly ListedBlob[]> {
+  const listed: ListedBlob[] = [];
+  for (const key of await readdir(folder)) {
+    if (!KEY.test(key)) continue;
+    const found = await lstat(join(folder, key)).catch(() => undefined);
+    if (found?.isFile() === true)
+      listed.push({ key, sizeBytes: found.size, modifiedAtMs: found.mtimeMs });
+  }
+  return listed;
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw sqliteFailure(error, folder);
   }
 }
 
