@@ -19,7 +19,7 @@ export async function checkSketches(patient: Patient, report: Report): Promise<v
   for (const row of names) {
     const space = textCell(row, 0);
     const name = textCell(row, 1);
-    const body = await patient.read(() => readBody(space, name));
+    const body = await patient.read(() => readSketchText(space, name));
     // Removed since its name was read.
     if (body === undefined || isWholeSketch(body)) continue;
     report({
@@ -35,7 +35,7 @@ export async function checkSketches(patient: Patient, report: Report): Promise<v
 }
 
 /** The text of a sketch, as it is stored. */
-export function* readBody(space: string, name: string): SqlWork<string | undefined> {
+export function* readSketchText(space: string, name: string): SqlWork<string | undefined> {
   const [row] = yield sqlOne(
     'SELECT text(body) FROM notes WHERE space = ? AND name = ?',
     space,

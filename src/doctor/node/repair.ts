@@ -25,7 +25,7 @@ import { recountSpace } from '../../store/sql/sql-usage.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
 import { isWholeSketch } from '../../read/curve-sketch.ts';
-import { readBody } from './check-sketches.ts';
+import { readSketchText } from './check-sketches.ts';
 import type { DoctorFinding, Repair } from './finding.ts';
 
 /** What repairs need beside the store. */
@@ -143,7 +143,7 @@ function* raiseSequence(streamKey: number): SqlWork<void> {
 
 /** One that a reader has made again since stays. */
 function* removeSketch(space: string, name: string): SqlWork<boolean> {
-  const body = yield* readBody(space, name);
+  const body = yield* readSketchText(space, name);
   if (body === undefined || isWholeSketch(body)) return false;
   yield sql('DELETE FROM notes WHERE space = ? AND name = ? AND body = ?', space, name, body);
   return true;
