@@ -1,10 +1,12 @@
 /**
  * Logs that were written for people: lines of timm, fairseq, nnU-Net, Megatron-LM, nanoGPT, Keras and others, and pairs like `loss=0.5`
- * beside a step or an epoch. Patterns of the user come first. One file may hold several runs. Losses that were not read are told.
+ * beside a step or an epoch. Patterns of the user come first. One file may hold several runs. Losses that were not read are told. A run whose
+ * log ends with an error has failed.
  */
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, ImportedRun, Importer, RunSink } from '../sink/importer.ts';
 import { isBar, lastState, LogReader, type LogRow } from '../messages/log-patterns.ts';
+import { breakOff, LogEnding, type LogError } from '../text/log-ending.ts';
 import { lossesIn } from '../text/loss-words.ts';
 import { UnreadLossCounter } from '../text/unread-losses.ts';
 import { linearPatterns } from '../text/user-patterns.ts';
@@ -96,6 +98,10 @@ class LogImport {
   /** Arguments come before the run they belong to. */
   #settings = new Map<string, unknown>();
   readonly #bars = new BarStates();
+  /** Undefined where another importer knows how the run ended. */
+  readonly #ending: LogEnding | undefined;
+  /** The error before the next row. */
+  #error: LogError | undefined;
   #line = 0;
 
   constructor(file: InputFile, context: ImportContext, described?: ImportedRun) {
@@ -103,6 +109,7 @@ class LogImport {
     this.#context = context;
     const { pattern, patterns } = context.options;
     this.#reader = new LogReader(patterns, linearPatterns(pattern));
+    this.#ending = described === undefined ? new LogEnding() : undefined;
     this.#splitter = new RunSplitter(
       context,
       file,
@@ -123,21 +130,37 @@ class LogImport {
         this.#settings.set(argument[1] ?? '', pythonValue(argument[2] ?? ''));
         continue;
       }
+      if (this.#ending?.isTrace(text) === true) continue;
       const row = this.#reader.read(text);
       if (row !== undefined || !(isBar(text) || this.#reader.isInside)) {
         const names = row?.values.map(([name]) => name) ?? [];
         this.#lost.take(lastState(text.slice(-SNIFFED_LINE_CHARS)), number, names);
       }
-      if (row === undefined) continue;
-      for (const certain of this.#bars.take(row)) await this.#add(certain);
+      if (row === undefined) this.#ending?.pass(text);
+      else await this.#take(row);
     }
     for (const certain of this.#bars.end()) await this.#add(certain);
+    const error = this.#ending?.end();
+    const { sink } = this.#splitter;
+    if (error !== undefined && sink !== undefined) breakOff(sink, error);
     this.#finish();
+  }
+
+  async #take(row: LogRow): Promise<void> {
+    const error = this.#ending?.end();
+    if (error !== undefined) for (const certain of this.#bars.end()) await this.#add(certain);
+    this.#error = error;
+    for (const certain of this.#bars.take(row)) await this.#add(certain);
   }
 
   async #add(row: LogRow): Promise<void> {
     const names = row.values.map(([name]) => name);
+    const { sink: before } = this.#splitter;
     const found = this.#splitter.find(row, names, `line ${this.#line}`);
+    // What begins again after an error is another run; what goes on has survived it.
+    if (found === undefined && before !== undefined && this.#error !== undefined)
+      breakOff(before, this.#error);
+    this.#error = undefined;
     const sink: RunSink = found ?? (await this.#splitter.begin());
     if (this.#settings.size > 0) {
       sink.config(Object.fromEntries(this.#settings));
