@@ -17,6 +17,9 @@ const STEP =
   /(?<![A-Za-z])(?:global[ _]step|steps?|iterations?|iters?|it|updates?|batch(?:es)?|round|tick)(?![A-Za-z])[^\w\n]{0,6}(?<step>\d{1,16})(?:\s{0,4}\/\s{0,4}(?<steps>\d{1,16}))?(?![\w.])/dgi;
 /** A count of many: `200/3452`, `[20/188]`. */
 const FRACTION = /(?<![\w./-])(?<step>\d{1,16})\s{0,4}\/\s{0,4}(?<steps>\d{1,16})(?![\w./-])/dg;
+/** Two counts one after the other are of epochs and of the steps of an epoch: `[0/25][50/782]`. */
+const EPOCH_FRACTIONS =
+  /\[\s{0,4}(?<epoch>\d{1,16})\s{0,4}\/\s{0,4}\d{1,16}\s{0,4}\]\s{0,4}\[\s{0,4}(?<step>\d{1,16})\s{0,4}\/\s{0,4}(?<epoch_steps>\d{1,16})\s{0,4}\]/dg;
 /** Parts of what is between two captures. */
 const GAP_PART = /\s+|[A-Za-z_]+|[-+]?\d[\w.:+-]*|[^\sA-Za-z_\d]/g;
 const MAX_LINE_CHARS = 1000;
@@ -58,16 +61,21 @@ function capturesIn(text: string): Capture[] {
       end: valueAt + value.length,
     }),
   );
+  const names = new Set<string>();
+  return withoutOverlap([...countersIn(text), ...losses])
+    .slice(0, MAX_CAPTURES)
+    .map((capture) => ({ ...capture, name: nameFor(capture.name, names) }));
+}
+
+function countersIn(text: string): Capture[] {
   const epochs = countersOf(EPOCH, text).slice(0, 1);
   const steps = countersOf(STEP, text);
-  const counters = withoutOverlap([
+  const both = epochs.length + steps.length > 0 ? [] : countersOf(EPOCH_FRACTIONS, text);
+  if (both.length > 0) return both.slice(0, 3);
+  return withoutOverlap([
     ...epochs,
     ...(steps.length > 0 ? stepsOf(steps, epochs) : stepsOf(countersOf(FRACTION, text), epochs)),
   ]);
-  const names = new Set<string>();
-  return withoutOverlap([...counters, ...losses])
-    .slice(0, MAX_CAPTURES)
-    .map((capture) => ({ ...capture, name: nameFor(capture.name, names) }));
 }
 
 /** The step, and the steps of an epoch where the line tells of one. */

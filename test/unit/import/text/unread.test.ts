@@ -61,6 +61,28 @@ test('beside lines that were read: a pattern for the others, which leaves the fi
   });
 });
 
+test('two counts one after the other are of epochs and of their steps, as in the GAN of the examples of PyTorch', async () => {
+  const text = [0, 1]
+    .flatMap((epoch) =>
+      [0, 1].map((i) => `[${epoch}/2][${i}/2] Loss_D: 0.${epoch + 1} Loss_G: ${i + 2}.5\n`),
+    )
+    .join('');
+  const { report } = await importText({ 'gan.log': text });
+  const { runs } = await importText(
+    { 'gan.log': text },
+    { pattern: report.unread[0]?.patterns ?? [] },
+  );
+  expect(runs).toHaveLength(1);
+  expect(runs[0]?.metrics).toMatchObject({
+    loss_g: [
+      [0, 0, 2.5],
+      [1, 0, 3.5],
+      [2, 1, 2.5],
+      [3, 1, 3.5],
+    ],
+  });
+});
+
 test('sentences about a loss, settings and scales are no lost lines', async () => {
   const { report } = await importText({
     'a.log': `loss_weight: 0.5\nlabel smoothing loss 0.1\nbest loss: 0.25\nGradient overflow. Skipping step, loss scaler 0 reducing loss scale to 32768.0\nstep=1 loss=2\nstep=2 loss=1\nfinal loss: 1\n`,
