@@ -13,7 +13,7 @@ import { partingOf } from './parting.ts';
 import { momentsOf, welchOfMoments, type Moments } from '../signals/student-t.ts';
 
 const LOWER =
-  /(?:^|[/_.-])(?:[a-z]*loss(?:_?\d+)?|error|err|perplexity|ppl|mae|mse|rmse|cer|wer|fid|nll|bpb|time|latency|[a-z]*time_ms)(?:$|[/_.-])/iu;
+  /(?:^|[/_.-])(?:[a-z]*loss(?:_?\d+)?|error|err|perplexity|ppl|mae|mse|rmse|cer|wer|fid|nll|bpb|time(?!\/|_elapsed)|latency|[a-z]*time_ms)(?:$|[/_.-])/iu;
 const HIGHER =
   /(?:^|[/_.-])(?:acc(?:uracy)?|f1|f_1|precision|recall|m?ap(?:50|75|\d+-\d+)?|auc|auroc|bleu|rouge\w*|score|iou|dice|r2|reward|return|throughput|samples_per_second|top\d?)(?:$|[/_.-])/iu;
 /** Share of a series at its end that stands for where it arrived, and fewest values of it. */

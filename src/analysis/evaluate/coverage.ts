@@ -188,7 +188,7 @@ function sayMissing(
       ? `${sayData(some)}: it takes ${MIN_VALUES} to judge a training`
       : `no rule that is on asks of ${some.name}`;
   const [likeliest] = likely(signals.roles.candidates, metrics);
-  const among = metrics.size === 1 ? 'in one metric' : `among ${metrics.size} metrics`;
+  const among = metrics.size === 1 ? 'in the one metric' : `among ${metrics.size} metrics`;
   const none = `no training loss was found ${among}`;
   return likeliest === undefined
     ? `${none}; say which one it is: --loss KEY`

@@ -14,7 +14,7 @@ export const classImbalance = defineRule({
   detects: 'Classes that the model is shown far less often than others, and does not learn.',
   source:
     'SageMaker Debugger (ClassImbalance: 10 to 1 after 500 labels); the loss of the rare class is ours',
-  cause: 'the rare class is drowned by the frequent ones',
+  cause: 'the frequent classes make up nearly all of the loss',
   advice:
     'weight the loss by class or draw batches with equal shares, and look at the error of each class',
   live: 'trend',

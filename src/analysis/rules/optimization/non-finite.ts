@@ -43,7 +43,7 @@ export const nonFinite = defineRule({
   source: 'SageMaker Debugger (ExplodingTensor), TheDeepChecker',
   cause: 'an operation overflowed or divided by zero, after a too large update or on a bad batch',
   advice:
-    'look at the batch of that step and at this layer for log, division and exp, lower the learning rate and clip the gradients',
+    'look in the model, the loss and the batch of that step for a logarithm, a division or an exponential; then lower the learning rate and clip the gradients',
   live: 'at_once',
   thresholds: {
     nonFiniteMaxIsolatedRun: {

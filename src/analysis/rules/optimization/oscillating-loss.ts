@@ -15,7 +15,7 @@ export const oscillatingLoss = defineRule({
   detects: 'A training loss that swings back and forth by a large part of what the run gains.',
   source:
     'AUTOTRAINER (oscillating loss: swings in a fifth of the epochs), TheDeepChecker (sign changes); that noise does not alternate is ours; longer cycles by the largest peak of the spectrum (Fisher, 1929)',
-  cause: 'updates overshoot: the learning rate is too high, or the momentum',
+  cause: 'the learning rate or the momentum is too high, so that updates overshoot',
   advice: 'divide the learning rate by 3 and see whether the swings shrink',
   live: 'trend',
   thresholds: {

@@ -83,10 +83,10 @@ export const rewardDecline = defineRule({
     fact: ({ best, bestAt, gained, fall, isBelowStart, last, series }) => {
       const share = when(
         !isBelowStart && gained > 0,
-        `, ${sayShare(fall / gained)} of what it had gained`,
+        `, a loss of ${sayShare(fall / gained)} or more of what it had gained`,
       );
       const below = when(isBelowStart, ', below where it began');
-      return `${series.key} fell from about ${say(best)} at ${sayPosition(bestAt)} to about ${say(last)} at the end${share}${below}.`;
+      return `${series.key} fell from about ${say(best)} at ${sayPosition(bestAt)} to about ${say(last)} or less in the last fifth of the run${share}${below}.`;
     },
     confidence: ({ error, fall }, t) => (fall > 2 * t.rewardDeclineNoise * error ? 0.9 : 0.75),
     evidence: ({ error, fall, rows, series }, t) => [

@@ -14,7 +14,7 @@ export const updateRatioLow = defineRule({
     'Updates that are next to nothing beside the weights they change, while there is something left to learn.',
   source:
     'TheDeepChecker (log10 of the ratio within -4 and -1), SageMaker Debugger (1e-8); gradients that keep their direction: ours',
-  cause: 'the learning rate is too low, or the gradients are',
+  cause: 'the learning rate is too low, or the gradients are too small',
   advice: 'multiply the learning rate by 10',
   live: 'trend',
   thresholds: {

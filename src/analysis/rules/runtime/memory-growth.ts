@@ -31,7 +31,8 @@ export const memoryGrowth = defineRule({
   needs: { anyOf: ['memory'] },
   detects: 'Memory or tensors that grow from one part of the run to the next and are never freed.',
   source: 'SageMaker Debugger (GPUMemoryIncrease: 5 to 10 %); the lower envelope is ours',
-  cause: 'something of every step is kept: tensors outside tf.tidy, a growing list, listeners',
+  cause:
+    'something of every step is never released: tensors outside tf.tidy, a growing list, listeners',
   advice:
     'compare tf.memory().numTensors before and after a step, and dispose or tidy what is left over',
   live: 'trend',

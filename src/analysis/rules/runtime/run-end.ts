@@ -10,7 +10,7 @@ export const runEnd = defineRuleOfKinds({
   detects: 'A run that failed, was interrupted, or whose process is gone.',
   source: 'ours: the status of the run, and the errors that were recorded',
   cause: 'the program threw an error',
-  advice: 'read the last error of the run, mend it, and resume from the last checkpoint',
+  advice: 'read the last error of the run, correct its cause, and resume from the last checkpoint',
   live: 'whole_run',
   thresholds: {},
   measure({ columns, isAbsolute }): readonly End[] {

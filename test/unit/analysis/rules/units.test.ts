@@ -130,6 +130,15 @@ describe('a reward', () => {
     }
   });
 
+  test('where it fell to is said of the last fifth, in which it may fall on', () => {
+    const series = rewards('episode_return', (t) => 200 - 400 * Math.max(0, t - 0.5), 1, 1);
+    const [alert] = alertsOf(series, loss(1));
+    expect(alert?.fact).toMatch(/ to about \S+ or less in the last fifth of the run/u);
+    const said = Number(/ to about (\S+) or less/u.exec(alert?.fact ?? '')?.[1]);
+    expect(said).toBeGreaterThan(series.values.at(-1) ?? Number.NaN);
+    expect(said).toBeLessThan(90);
+  });
+
   test('is what phases are found in', async () => {
     const up = rewards('rollout/ep_rew_mean', (t) => 200 * Math.min(1, 3 * t), 5, 1);
     const { phases } = await analyzePhases(
