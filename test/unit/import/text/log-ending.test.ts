@@ -26,9 +26,8 @@ async function endOf(text: string): Promise<readonly string[]> {
     runs.map(async ({ reader }) => {
       const events = await reader.readEvents();
       const payload = events.findLast(({ eventType }) => eventType.startsWith('run_'))?.payload;
-      return [reader.run.status, ...(payload === undefined ? [] : [payload?.['message']])].join(
-        ' ',
-      );
+      const message = payload?.['message'];
+      return typeof message === 'string' ? `${reader.run.status} ${message}` : reader.run.status;
     }),
   );
 }
