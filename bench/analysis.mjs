@@ -3,7 +3,8 @@
 //
 //   npm run bench -- analysis
 //
-// Rules and phases run on the calling thread. A watch judges in a worker: what a look takes from the training is processor
+// `thread` measures how long rules, phases and comparisons of stored runs block the calling thread, in a worker and, in the same run, on
+// that thread. `columns` and `stored` measure what the work takes. A watch judges in a worker: what a look takes from the training is processor
 // time of the calling thread, because on a busy machine the clock counts the work of others; that of the whole process,
 // worker included, stands beside it. `watch here` measures the calling thread doing all of it, as where there are no workers.
 // Losses fall with noise in every bit, one spike in ten thousand steps.
@@ -18,6 +19,7 @@ import {
   AnalyzerEngine,
   analyzeColumns,
   analyzePhases,
+  ComparisonEngine,
   createBatchColumns,
   createMetricSeries,
   createRunColumns,
@@ -40,7 +42,13 @@ const KEYS = [
   'custom/a',
   'custom/b',
 ];
-const PARTS = { columns: fromColumns, stored: fromStore, watch: watching, batches: hardBatches };
+const PARTS = {
+  columns: fromColumns,
+  stored: fromStore,
+  thread: offThread,
+  watch: watching,
+  batches: hardBatches,
+};
 const part = process.argv.find((argument) => Object.hasOwn(PARTS, argument));
 // Each part in a process of its own: what one leaves in the heap and in the compiler would weigh on the next.
 if (part !== undefined) await PARTS[part]();
@@ -149,15 +157,15 @@ async function fromColumns() {
  * A run as a training of some 30 ms a step leaves it: ten metrics a step, each with the time it was logged at, merged by the session when
  * that is due and at the end. `every` steps are flushed together; writers that are given the time do so every ten (100 rows).
  */
-async function record(store, count, every) {
+async function record(store, count, every, keys = KEYS) {
   const session = await startRun({ project: 'bench', storage: store });
   const metrics = new MetricsLogger(session);
-  const at = KEYS.map((key, i) => course(key, count, random(i + 1)));
+  const at = keys.map((key, i) => course(key, count, random(i + 1)));
   const jitter = random(99);
   let timestamp = Date.now();
   for (let step = 0; step < count; step++) {
     timestamp += 25 + Math.floor(10 * jitter());
-    KEYS.forEach((key, i) => metrics.log(key, at[i](step), { step, timestamp }));
+    keys.forEach((key, i) => metrics.log(key, at[i](step), { step, timestamp }));
     if (step % every === every - 1) await metrics.flush();
   }
   return session;
@@ -202,6 +210,80 @@ async function fromStore() {
     await rm(root, { recursive: true, force: true });
   }
   await report('analysis-stored', rows);
+}
+
+/** The longest time in which the calling thread had no turn for others while `work` went on, and how long it took. */
+async function blockedBy(work) {
+  let longest = 0;
+  let isOver = false;
+  const gaps = [];
+  const watch = async () => {
+    let last = performance.now();
+    while (!isOver) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      if (now - last > 10) gaps.push(now - last);
+      last = now;
+    }
+  };
+  const watching = watch();
+  const { cpu, wall } = await processorMs(work);
+  isOver = true;
+  await watching;
+  return { cpu, wall, longest, over: gaps.length };
+}
+
+/** Analyses of runs in SQLite, each in a worker and on the calling thread, in turn. */
+async function offThread() {
+  const build = fileURLToPath(new URL('../build/', import.meta.url));
+  await mkdir(build, { recursive: true });
+  const root = await mkdtemp(join(build, 'bench-thread-'));
+  const rows = [];
+  try {
+    for (const [metrics, count] of [
+      [20, 50_000],
+      [10, 1_000_000],
+    ]) {
+      const store = await openStorage(join(root, String(count)));
+      const keys = Array.from({ length: metrics }, (_, i) => KEYS[i] ?? `custom/${i}`);
+      const runIds = [];
+      for (let i = 0; i < 2; i++) {
+        const session = await record(store, count, 100, keys);
+        await session.endRun();
+        runIds.push(session.runId);
+      }
+      const reader = await openRun(store, runIds[0]);
+      const persist = false;
+      const works = {
+        rules: (where) => new AnalyzerEngine(reader).analyze({ persist, ...where }),
+        phases: (where) => new PhaseAnalyzer(reader).analyze({ persist, ...where }),
+        comparison: (where) => new ComparisonEngine(reader).compare(runIds[1], where),
+      };
+      for (const [name, work] of Object.entries(works)) {
+        await work({});
+        const found = { worker: [], here: [] };
+        for (let round = 0; round < 3; round++) {
+          found.worker.push(await blockedBy(() => work({})));
+          found.here.push(await blockedBy(() => work({ workerMode: 'none' })));
+        }
+        for (const [where, times] of Object.entries(found)) {
+          const what = `${metrics} metrics of ${count.toLocaleString('en')} points in SQLite: ${name}, ${where}`;
+          const of = (field) => median(times.map((one) => one[field]));
+          const target = where === 'worker' ? 'at most 10' : undefined;
+          rows.push({ what: `${what}, longest block`, value: of('longest'), unit: 'ms', target });
+          rows.push({ what: `${what}, elapsed`, value: of('wall'), unit: 'ms' });
+          rows.push({ what: `${what}, processor time`, value: of('cpu'), unit: 'ms' });
+        }
+      }
+      await store.close?.();
+    }
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+  await report('analysis-thread', rows);
 }
 
 /** Runs whose writers flush every hundred steps; the first looks and those of the last thousand flushes are timed. */
