@@ -1,5 +1,5 @@
 /** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
-import { SeriesPyramid } from 'quark-sdk/analysis';
+import { SeriesPyramid } from 'quark-sdk/kernels';
 import { getOrMake } from '../parts/maps.ts';
 import { AxisTrack, type AxisSeries } from './axis.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';

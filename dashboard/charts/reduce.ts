@@ -2,7 +2,7 @@
  * Bounds what a chart has to draw. Each bucket (one pixel column) is drawn as its first, lowest, highest and last point, so a
  * one-point spike among a million survives. Non-finite points are never drawn over: they break the line and are listed.
  */
-import type { SeriesPyramid } from 'quark-sdk/analysis';
+import type { SeriesPyramid } from 'quark-sdk/kernels';
 
 /** What is wrong with a value that cannot be drawn. */
 export type NonFiniteKind = 'nan' | 'positive_infinity' | 'negative_infinity';

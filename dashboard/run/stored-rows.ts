@@ -1,6 +1,6 @@
 /** What the curves of a run do not show: rows of earlier sessions, and samples that were taken away. */
-import type { RunReader } from 'quark-sdk';
-import { readDownsampling } from 'quark-sdk/analysis';
+import type { RunReader, Store } from 'quark-sdk';
+import type { RunDownsampling } from 'quark-sdk/analysis';
 import { countText, formatCount } from '../parts/format.ts';
 
 /** Facts of a run as text; undefined where there is nothing to say. */
@@ -9,11 +9,11 @@ export type StoredRowFacts = {
   readonly downsampled: string | undefined;
 };
 
-/** Reads them: two listings, and no rows. */
+/** Reads them: listings, and no rows. */
 export async function readStoredRows(reader: RunReader): Promise<StoredRowFacts> {
   const [superseded, fewer] = await Promise.all([
     reader.supersededRows(),
-    readDownsampling(reader.store, reader.run.id),
+    downsamplingOf(reader.store, reader.run.id),
   ]);
   return {
     superseded:
@@ -25,4 +25,12 @@ export async function readStoredRows(reader: RunReader): Promise<StoredRowFacts>
         ? undefined
         : `the curves have at most ${formatCount(fewer.pointsPerMetric)} points a metric since ${new Date(fewer.atMs).toLocaleDateString()}: ${formatCount(fewer.rows)} of ${formatCount(fewer.rowsBefore)} rows are left`,
   };
+}
+
+/** Most runs have never been downsampled: pages of those load none of the analysis. */
+async function downsamplingOf(store: Store, runId: string): Promise<RunDownsampling | undefined> {
+  const segments = await store.listSegments({ runId, table: 'metrics', empty: true });
+  if (segments.every(({ downsampledTo }) => downsampledTo === undefined)) return undefined;
+  const { readDownsampling } = await import('quark-sdk/analysis');
+  return readDownsampling(store, runId);
 }

@@ -1,7 +1,7 @@
 /** The loss curve in a row of the run list: read when the row comes into view, a few runs at a time. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { RunSummary, Store } from 'quark-sdk';
-import { SeriesPyramid } from 'quark-sdk/analysis';
+import { SeriesPyramid } from 'quark-sdk/kernels';
 import { onAxis } from '../charts/axis.ts';
 import { lossKey } from '../charts/group.ts';
 import { NO_EPOCHS } from '../series/epoch-scale.ts';

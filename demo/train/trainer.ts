@@ -295,6 +295,8 @@ function recorders(
     initialEpoch: checkpoint.epoch,
     metrics,
     telemetry: instruments.telemetry && { sampleEveryNSteps: INSTRUMENT_EVERY_STEPS },
+    // The page records its batches itself, with the names of the images.
+    batches: false,
     ...probeOptions(instruments),
   });
   const diagnostics = instruments.batches ? new DataDiagnostics(session) : undefined;

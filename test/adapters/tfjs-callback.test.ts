@@ -9,6 +9,7 @@ import { openRun, type RunReader } from '../../src/read/run-reader.ts';
 import type { EventRecord } from '../../src/records/event.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import type { Store } from '../../src/store/store.ts';
+import { DataDiagnostics } from '../../src/instruments/diagnostics/data-diagnostics.ts';
 import { data, model, weights } from './small-training.ts';
 import { quarkCallback, type QuarkCallback, type QuarkCallbackOptions } from '../../src/tfjs.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -100,6 +101,22 @@ describe('quarkCallback', () => {
     expect(all).toStrictEqual(all.map((_, step) => step));
     expect(await steps(undefined)).toStrictEqual(all.filter((step) => step % 10 === 0));
     expect(await steps(false)).toStrictEqual([]);
+  });
+
+  it('leaves the batches to a program that records them itself, and records them where none does', async () => {
+    const { xs, ys } = data();
+    const rowsOf = async (ownDiagnostics: boolean): Promise<number> => {
+      const { reader, store } = await recorded(async (callback, session, network) => {
+        const own = ownDiagnostics ? new DataDiagnostics(session) : undefined;
+        const spy = { onBatchEnd: async () => void own?.logBatch(1) };
+        await network.fit(xs, ys, { ...FIT, callbacks: [spy, callback] });
+      });
+      const filter = { runId: reader.run.id, table: 'batch_diagnostics' };
+      return (await store.listSegments(filter)).reduce((sum, one) => sum + one.rowCount, 0);
+    };
+    const batches = Math.ceil((xs.shape[0] ?? 0) / FIT.batchSize) * FIT.epochs;
+    expect(await rowsOf(true)).toBe(batches);
+    expect(await rowsOf(false)).toBeGreaterThan(0);
   });
 
   it('records batches and epochs under the conventional keys, with the numbers that fit reports', async () => {

@@ -37,8 +37,8 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
   /**
    * What the batches are like, as a `DataDiagnostics` records it: the counts of their classes or the spread of their targets, and after
    * each epoch the metrics `data/...` on samples that come again and on inputs that follow the target too closely. Every batch of the
-   * first two epochs, then every 10th. Samples are not stored, and tensors on a device (WebGL, WebGPU) are not read. True, the default,
-   * or false.
+   * first two epochs, then every 10th. Samples are not stored, and tensors on a device (WebGL, WebGPU) are not read. Where the program has
+   * `DataDiagnostics` of its own for the run, it records the batches itself and these are left out. True, the default, or false.
    */
   readonly batches?: boolean;
   /** Milliseconds that only go up, for step times; `performance.now` unless given. */

@@ -18,6 +18,7 @@ import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import {
   DataDiagnostics,
+  hasOtherDiagnostics,
   type LogBatchOptions,
 } from '../../instruments/diagnostics/data-diagnostics.ts';
 import { SystemTelemetry } from '../../instruments/telemetry/system-telemetry.ts';
@@ -361,8 +362,11 @@ class TrainingCallback implements QuarkCallback {
   /** Loss and make-up of the batch that was trained on. */
   async #logBatch(batch: LogBatchOptions, step: number, logs: TfjsLogs): Promise<void> {
     const loss = (await readLogs(logs)).find(([name]) => name === 'loss')?.[1];
-    if (loss === undefined) return;
-    this.#record(() => this.#batches?.logBatch(loss, { ...batch, step, epoch: this.#epoch }));
+    const own = this.#batches;
+    if (loss === undefined || own === undefined) return;
+    // A program that has diagnostics of its own records its batches itself.
+    if (hasOtherDiagnostics(this.#session.runId, own)) return;
+    this.#record(() => own.logBatch(loss, { ...batch, step, epoch: this.#epoch }));
   }
 
   #writePendingTime(): void {

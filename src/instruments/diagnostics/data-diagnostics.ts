@@ -77,6 +77,15 @@ const OPTION_NAMES = [
   'timestamp',
 ] as const;
 
+/** What is open for each run: a batch is recorded once, by the program itself where it does so. */
+const openFor = new Map<string, Set<DataDiagnostics>>();
+
+/** Whether a run has other diagnostics than `own`. */
+export function hasOtherDiagnostics(runId: string, own: DataDiagnostics): boolean {
+  const open = openFor.get(runId);
+  return open !== undefined && open.size > (open.has(own) ? 1 : 0);
+}
+
 /**
  * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never stored: sample
  * ids, class counts and sequence lengths are.
@@ -105,6 +114,8 @@ export class DataDiagnostics implements AsyncDisposable {
       drainNow: () => this.#writer.drainNow(),
       close: () => this.#end(),
     });
+    const { runId } = this.#handle;
+    openFor.set(runId, (openFor.get(runId) ?? new Set()).add(this));
   }
 
   /** How many records are buffered, how many were dropped, and why writing failed last. */
@@ -264,6 +275,10 @@ export class DataDiagnostics implements AsyncDisposable {
     await this.#metrics?.close();
     await this.#writer.close();
     this.#detach();
+    const { runId } = this.#handle;
+    const open = openFor.get(runId);
+    open?.delete(this);
+    if (open?.size === 0) openFor.delete(runId);
   }
 
   /** Hard rows with what was recorded of their batches, which is read for them alone. */
