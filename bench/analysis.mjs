@@ -229,11 +229,11 @@ function threadMsNow() {
 async function blockedBy(work) {
   let longest = 0;
   let longestCpu = 0;
-  let isOver = false;
+  const over = new AbortController();
   const watch = async () => {
     let last = performance.now();
     let lastCpu = threadMsNow();
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await new Promise((resolve) => {
         setImmediate(resolve);
       });
@@ -245,10 +245,10 @@ async function blockedBy(work) {
       lastCpu = cpu;
     }
   };
-  const watching = watch();
+  const looking = watch();
   const { cpu, wall } = await processorMs(work);
-  isOver = true;
-  await watching;
+  over.abort();
+  await looking;
   return { cpu, wall, longest, longestCpu };
 }
 
