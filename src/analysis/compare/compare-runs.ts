@@ -74,9 +74,10 @@ export async function compareColumns(
 ): Promise<RunComparisonResult> {
   checkOptionNames('options', options, ['baseline', 'config']);
   const settings = checkComparisonConfig(options.config ?? {});
-  const first = await runDataOf(primary, settings);
-  const second = await runDataOf(reference, settings);
-  return comparisonOf(first, second, settings, await analysisKernel(), options.baseline ?? false);
+  const kernel = await analysisKernel();
+  const first = await runDataOf(primary, settings, kernel);
+  const second = await runDataOf(reference, settings, kernel);
+  return comparisonOf(first, second, settings, kernel, options.baseline ?? false);
 }
 
 /**

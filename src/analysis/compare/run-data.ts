@@ -8,6 +8,8 @@ import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import type { RunRecord } from '../../records/run.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import type { RecordOf } from '../../schema/record.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
+import { checkPhaseConfig } from '../phases/thresholds.ts';
 import type { Store } from '../../store/store.ts';
 import { lastSaidMs } from '../alerts/silences.ts';
 import { runInfo } from '../columns/empty-columns.ts';
@@ -18,7 +20,7 @@ import {
   type SegmentRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns, RunInfo } from '../columns/run-columns.ts';
-import { analyzePhases } from '../evaluate/phases-of.ts';
+import { phasesOf } from '../evaluate/phases-of.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { comparedRunRecord, type ComparedRun } from './diff-records.ts';
@@ -75,6 +77,7 @@ export type ShownResults = { readonly alerts: boolean; readonly phases: boolean 
 export async function loadRunData(
   opened: RunToCompare,
   settings: ComparisonSettings,
+  kernel: SeriesKernel,
   shown: ShownResults = { alerts: true, phases: true },
 ): Promise<RunData> {
   const columns = await readRunColumns(opened, opened.info);
@@ -91,7 +94,7 @@ export async function loadRunData(
     alerts: shown.alerts && areAlertsOfNow ? alerts : null,
     phases: shown.phases && arePhasesOfNow ? lastAnalysis(phases) : [],
   };
-  return runDataOf(columns, settings, { run: opened.record, ...stored });
+  return runDataOf(columns, settings, kernel, { run: opened.record, ...stored });
 }
 
 /** The metrics of a run, and nothing else. */
@@ -109,6 +112,7 @@ export function loadMetrics(opened: RunToCompare): Promise<RunColumns> {
 export async function runDataOf(
   columns: RunColumns,
   settings: ComparisonSettings,
+  kernel: SeriesKernel,
   known: {
     readonly run?: RunRecord;
     readonly alerts?: readonly AlertRecord[] | null;
@@ -128,7 +132,7 @@ export async function runDataOf(
     phases:
       known.phases !== undefined && phasesAreStored
         ? known.phases
-        : (await analyzePhases(columns, settings.phases)).phases,
+        : phasesOf(columns, checkPhaseConfig(settings.phases), kernel, {}).phases,
     metadata: comparedRunRecord.create({
       runId: columns.run.runId,
       status: columns.run.status,

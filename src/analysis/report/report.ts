@@ -120,7 +120,7 @@ async function stored(
   const reader = source instanceof RunReader ? source : await openRun(store, runId);
   const settings = checkComparisonConfig({ analyzer, phases });
   const shown = { alerts: !isAsked(analyzer), phases: !isAsked(analyzer) && !isAsked(phases) };
-  const data = await loadRunData(runToCompare(reader), settings, shown);
+  const data = await loadRunData(runToCompare(reader), settings, await analysisKernel(), shown);
   const scores = await readRecords(reader, healthScoreTable);
   // An earlier analysis may have been told to append: its last scores are the ones that count.
   const last = new Map(scores.records.map((score) => [score.scoreKey, score]));

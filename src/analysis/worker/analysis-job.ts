@@ -2,6 +2,7 @@
 import { createId } from '../../base/ids.ts';
 import type { RunRecord } from '../../records/run.ts';
 import { checkRoleKeys } from '../../records/run-roles.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { SegmentSource } from '../../store/store.ts';
 import { readRunColumns, type WantedColumns } from '../columns/load-run-columns.ts';
 import type { RunColumns, RunInfo } from '../columns/run-columns.ts';
@@ -23,7 +24,6 @@ import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { judgeInSteps } from '../evaluate/facts.ts';
 import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
 import type { PhaseAnalyzerSettings } from '../phases/thresholds.ts';
-import { analysisKernel } from '../signals/analysis-kernel.ts';
 
 /** What a job is given of a run: what the store says of it, and its columns where the caller has read them. */
 export type JobRun = {
@@ -74,6 +74,8 @@ export type JobResult<J extends AnalysisJob> = Results[J['kind']];
 
 /** What a job tells and asks for on its way. */
 export type JobHooks = {
+  /** What medians and change points are computed with. */
+  readonly kernel: SeriesKernel;
   /** Lets everything else have its turn; left out where there is nothing else. */
   readonly turn?: (() => Promise<void>) | undefined;
   /** Called with the share of the rules that were asked, or of the runs that were read, 0 to 1. */
@@ -84,9 +86,10 @@ export type JobHooks = {
 export async function doJob(
   job: AnalysisJob,
   sources: readonly SegmentSource[],
-  hooks: JobHooks = {},
+  hooks: JobHooks,
 ): Promise<Results[keyof Results]> {
   const runs = job.runs.map((run, i) => toRead(run, sources[i]));
+  const { kernel } = hooks;
   switch (job.kind) {
     case 'alerts':
       return alertsOf(job, await columnsOf(job.runs, runs), hooks);
@@ -94,22 +97,18 @@ export async function doJob(
       const columns = await columnsOf(job.runs, runs, job.wanted);
       const createPhaseId = (): string => createId('phs', job.nowMs);
       const options = { nowMs: job.nowMs, createId: createPhaseId };
-      return phasesOf(columns, job.settings, await analysisKernel(), options);
+      return phasesOf(columns, job.settings, kernel, options);
     }
     case 'compare': {
       const [primary, reference] = await eachRun(runs, hooks, (run) =>
-        loadRunData(run, job.settings),
+        loadRunData(run, job.settings, kernel),
       );
       if (primary === undefined || reference === undefined)
         throw new Error('Two runs are compared.');
-      return comparisonOf(primary, reference, job.settings, await analysisKernel(), job.isBaseline);
+      return comparisonOf(primary, reference, job.settings, kernel, job.isBaseline);
     }
     case 'groups':
-      return groupsOf(
-        await eachRun(runs, hooks, loadMetrics),
-        job.settings,
-        await analysisKernel(),
-      );
+      return groupsOf(await eachRun(runs, hooks, loadMetrics), job.settings, kernel);
   }
 }
 
@@ -135,15 +134,11 @@ export function revived(job: AnalysisJob, value: unknown): Results[keyof Results
 async function alertsOf(
   { nowMs, onlyGivenRules, settings }: Extract<AnalysisJob, { kind: 'alerts' }>,
   columns: RunColumns,
-  { onShare, turn }: JobHooks,
+  { kernel, onShare, turn }: JobHooks,
 ): Promise<AnalyzerResult> {
   checkRoleKeys('config.roles', settings.roles, [...columns.metrics.keys()]);
   const { refused, rules } = rulesOfRun(columns, settings, onlyGivenRules);
-  const steps = judgeInSteps(
-    columns,
-    { ...settings, rules },
-    { nowMs, kernel: await analysisKernel() },
-  );
+  const steps = judgeInSteps(columns, { ...settings, rules }, { nowMs, kernel });
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) {

@@ -4,6 +4,7 @@
  */
 import { isQuarkError, messageOf, QuarkError, type ErrorCode } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
+import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type {
   SegmentFilter,
   SegmentManifest,
@@ -151,9 +152,14 @@ export class JobServer {
   }
 }
 
-/** Does the job of a call, and answers with its packed result. @param turn lets others have their turn, on a thread that has others */
+/**
+ * Does the job of a call, and answers with its packed result.
+ *
+ * @param turn lets others have their turn, on a thread that has others
+ */
 export async function answerCall(
   { job: packed, port, sent }: AnalysisCall,
+  kernel: SeriesKernel,
   turn?: () => Promise<void>,
 ): Promise<unknown> {
   const client = new JobClient(port, sent);
@@ -167,7 +173,7 @@ export async function answerCall(
     // Bytes become types: columns come as they were taken apart.
     const whole = { ...job, runs } as AnalysisJob;
     return packRecords(
-      await doJob(whole, sources, { turn, onShare: (share) => client.tell(share) }),
+      await doJob(whole, sources, { kernel, turn, onShare: (share) => client.tell(share) }),
     );
   } finally {
     port.close();

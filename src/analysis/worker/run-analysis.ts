@@ -3,10 +3,12 @@ import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import { QuarkError } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
+import { compileSeries } from '../../kernel/series/module/module.ts';
 import { processorCount } from '../../kernel/workers/machine.ts';
 import { WorkerPool } from '../../kernel/workers/pool.ts';
 import { workerWays, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { Store } from '../../store/store.ts';
+import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { WATCH_WORKER } from './worker-file.ts';
 import { doJob, revived, type AnalysisJob, type JobResult } from './analysis-job.ts';
 import { packRecords, unpackRecords } from './carried-records.ts';
@@ -41,7 +43,8 @@ function newPool(mode: WorkerMode, spawn: (() => WorkerLike) | undefined): Pool 
   return new WorkerPool<AnalysisCall, unknown>({
     size: mode === 'none' ? 0 : Math.max(1, Math.min(MOST_WORKERS, processorCount() - 1)),
     ways: workerWays(WATCH_WORKER, mode, spawn),
-    runHere: (call) => answerCall(call, turns(undefined)),
+    modules: async () => [await compileSeries()],
+    runHere: async (call) => answerCall(call, await analysisKernel(), turns(undefined)),
     clock: systemClock,
     startTimeoutMs: START_TIMEOUT_MS,
     callTimeoutMs: CALL_TIMEOUT_MS,
@@ -68,7 +71,7 @@ export async function runAnalysis<J extends AnalysisJob>(
   try {
     if (!pool.hasWorkers || !canBeSent(job.settings) || (!isOwn && (await isSmall(job, stores)))) {
       const onShare = (share: number): void => onProgress?.({ stage: 'computing', share });
-      const hooks = { turn: turns(signal), onShare };
+      const hooks = { kernel: await analysisKernel(), turn: turns(signal), onShare };
       return (await doJob(job, stores, hooks)) as JobResult<J>; // the kind of the job is the kind of its result
     }
     const value = await runInPool(pool, job, stores, options);
