@@ -10,8 +10,16 @@ import {
   restoreDatabase,
   type DatabaseDump,
 } from './databases.ts';
+import { withoutAddedColumns } from './earlier-columns.ts';
 import { fixture, Folders, inJson, jsonFixture } from './fixtures.ts';
 import type { Fixed } from './scenario.ts';
+
+vi.mock(import('../../../src/records/layer-summary.ts'), async (load) =>
+  withoutAddedColumns(await load()),
+);
+vi.mock(import('../../../src/records/parameter-summary.ts'), async (load) =>
+  withoutAddedColumns(await load()),
+);
 
 type Content = {
   readonly runIds: readonly string[];
