@@ -37,7 +37,7 @@ async function train(lastActivation: 'sigmoid' | 'softmax', seed: number) {
     verbose: 0,
     callbacks: quarkCallback(session, tf, network),
   });
-  const alerts = await new AnalyzerEngine(session).analyze();
+  const { alerts } = await new AnalyzerEngine(session).analyze();
   await session.endRun();
   const reader = await openRun(session.store, session.runId);
   const [started] = await reader.readEvents({ eventType: 'training_started' });

@@ -105,7 +105,7 @@ describe('exports are asked as the store is', () => {
       '--file',
       'noise.bin',
     );
-    expect(stderr).toContain('not recognised: noise.bin');
+    expect(stderr).toContain('noise.bin is not recognised');
     expect(stdout).toContain('0');
   });
 });

@@ -99,7 +99,7 @@ it(
     await verdict.waitFor();
     expect(other.url()).toContain(unknownId);
     expect(await verdict.textContent()).toMatch(
-      /^Not assessed: no training loss was found in one metric/u,
+      /^Not assessed: no training loss was found in the one metric/u,
     );
     expect(await verdict.getAttribute('class')).toContain('tone-done');
     expect(await other.locator('.judged-by').count()).toBe(0);
