@@ -1,6 +1,6 @@
 /** Trainings as tutorials write them, in TensorFlow.js, recorded by the callback alone: what is said of them, and what is not. */
 import * as tf from '@tensorflow/tfjs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
 import { analyzeColumns, loadRunColumns } from 'quark-sdk/analysis';
 import { quarkCallback } from 'quark-sdk/tfjs';
@@ -9,6 +9,15 @@ import { normal, random } from '../../../support/analysis-runs.ts';
 beforeAll(async () => {
   tf.enableProdMode();
   await tf.setBackend('cpu');
+});
+
+beforeEach(() => {
+  // TensorFlow.js shuffles by it: each test trains the same way every time. Of the orders of seeds 1 to 6 that labels come in, that of the
+  // first leaves the rule on labels unsure.
+  vi.spyOn(Math, 'random').mockImplementation(random(2));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 type Data = { readonly xs: tf.Tensor; readonly ys: tf.Tensor };
