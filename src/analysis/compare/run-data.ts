@@ -59,7 +59,10 @@ export async function openTarget(
 }
 
 /** A run that was opened, and where its segments are read from. */
-export type RunToCompare = SegmentRun & { readonly info: RunInfo; readonly record: RunRecord };
+export type RunToCompare = SegmentRun & {
+  readonly info: RunInfo;
+  readonly record: RunRecord | undefined;
+};
 
 /** What a reader has opened. */
 export function runToCompare({ isLive, run, store }: RunReader): RunToCompare {
@@ -114,7 +117,7 @@ export async function runDataOf(
   settings: ComparisonSettings,
   kernel: SeriesKernel,
   known: {
-    readonly run?: RunRecord;
+    readonly run?: RunRecord | undefined;
     readonly alerts?: readonly AlertRecord[] | null;
     readonly phases?: readonly PhaseRecord[];
   } = {},

@@ -42,7 +42,7 @@ import {
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
 import { alertIds } from '../own/own-rules.ts';
-import { jobRunOf } from '../worker/job-runs.ts';
+import { jobRunOfColumns, jobRunOfReader, openForJob } from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
 import { rememberRoles } from '../evaluate/remember-roles.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
@@ -99,7 +99,10 @@ export class AnalyzerEngine {
     const run = this.#run;
     const { replaceExistingOutputs } = this.#settings;
     const checked = checkAnalysisOptions(options, replaceExistingOutputs, run.runId);
-    const { store, run: ofRun } = await jobRunOf(this.#source, checked.columns);
+    const { store, run: ofRun } =
+      checked.columns === undefined
+        ? jobRunOfReader(await openForJob(this.#source))
+        : jobRunOfColumns(this.#source, checked.columns);
     const nowMs = run.clock.now();
     // What is about to be stored with the run takes over from what is.
     const { rules } = this.#settings;

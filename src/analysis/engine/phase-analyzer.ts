@@ -1,10 +1,11 @@
 /** The phase analyzer over a stored run. */
 import { literal, optional, readOptions } from '../../base/options.ts';
-import { openRun } from '../../read/run-reader.ts';
+import type { RunReader } from '../../read/run-reader.ts';
 import { PHASE_NAMES, type PhaseName } from '../../records/literals.ts';
 import { phaseTable, type PhaseRecord } from '../../records/phase.ts';
 import { checkRoleKeys, rolesOfRun } from '../../records/run-roles.ts';
-import { settle, type AnalyzableRun, type WantedColumns } from '../columns/load-run-columns.ts';
+import type { AnalyzableRun, WantedColumns } from '../columns/load-run-columns.ts';
+import type { RunColumns } from '../columns/run-columns.ts';
 import {
   checkAnalysisOptions,
   readResults,
@@ -18,7 +19,12 @@ import {
 } from '../evaluate/stored-results.ts';
 import { roleCandidates } from '../signals/roles/loss-roles.ts';
 import { phaseResultOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
-import { jobRunOf } from '../worker/job-runs.ts';
+import {
+  jobRunOfColumns,
+  jobRunOfReader,
+  openForJob,
+  type StoredJobRun,
+} from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
 import {
   checkPhaseConfig,
@@ -63,9 +69,8 @@ export class PhaseAnalyzer {
   async analyze(options: AnalyzePhasesOptions = {}): Promise<PhaseAnalysisResult> {
     const { clock, runId } = this.#run;
     const checked = checkAnalysisOptions(options, this.#settings.replaceExistingOutputs, runId);
-    const { store, run } = await jobRunOf(this.#source, checked.columns);
-    const wanted = checked.columns === undefined ? await this.#wanted() : {};
     const nowMs = clock.now();
+    const { run, store, wanted } = await this.#toAnalyze(checked.columns);
     const job = { kind: 'phases', runs: [run], wanted, settings: this.#settings, nowMs } as const;
     const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
@@ -74,10 +79,16 @@ export class PhaseAnalyzer {
     return phaseResultOf(runId, result.generatedAt, phases);
   }
 
+  async #toAnalyze(
+    columns: RunColumns | undefined,
+  ): Promise<StoredJobRun & { readonly wanted: WantedColumns }> {
+    if (columns !== undefined) return { ...jobRunOfColumns(this.#source, columns), wanted: {} };
+    const reader = await openForJob(this.#source);
+    return { ...jobRunOfReader(reader), wanted: await this.#wanted(reader) };
+  }
+
   /** The losses and accuracies. */
-  async #wanted(): Promise<WantedColumns> {
-    const { runId, store } = await settle(this.#source);
-    const reader = await openRun(store, runId);
+  async #wanted(reader: RunReader): Promise<WantedColumns> {
     const all = await reader.metricKeys();
     const { keys, roles } = this.#settings;
     checkRoleKeys('config.roles', roles, all);

@@ -28,7 +28,8 @@ import type { PhaseAnalyzerSettings } from '../phases/thresholds.ts';
 /** What a job is given of a run: what the store says of it, and its columns where the caller has read them. */
 export type JobRun = {
   readonly info: RunInfo;
-  readonly record: RunRecord;
+  /** Left out where columns are given. */
+  readonly record?: RunRecord | undefined;
   readonly columns?: RunColumns | undefined;
 };
 

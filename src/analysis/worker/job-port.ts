@@ -69,7 +69,7 @@ export class JobServer {
   readonly #port: MessagePort;
   readonly #sources: readonly SegmentSource[];
   readonly #isRemote: readonly boolean[];
-  readonly #onProgress: ((progress: AnalysisProgress) => void) | undefined;
+  readonly #onProgress: (progress: AnalysisProgress) => void;
   readonly #failures = new Map<number, unknown>();
   #bytes = 0;
   #isClosed = false;
@@ -77,7 +77,7 @@ export class JobServer {
   constructor(
     port: MessagePort,
     stores: readonly (SegmentSource & { readonly uri?: string })[],
-    onProgress: ((progress: AnalysisProgress) => void) | undefined,
+    onProgress: (progress: AnalysisProgress) => void,
   ) {
     this.#port = port;
     this.#sources = stores;
@@ -113,7 +113,7 @@ export class JobServer {
 
   async #take(question: Question): Promise<void> {
     if (question.kind === 'share') {
-      this.#onProgress?.({ stage: 'computing', share: question.share });
+      this.#onProgress({ stage: 'computing', share: question.share });
       return;
     }
     const { id, run } = question;
@@ -141,7 +141,7 @@ export class JobServer {
       const reads = await source.readSegments(group);
       this.#post({ kind: 'read', id, reads, isLast: i === groups.length - 1 });
       for (const read of reads) if (read.kind === 'bytes') this.#bytes += read.bytes.length;
-      this.#onProgress?.({ stage: 'reading', bytes: this.#bytes });
+      this.#onProgress({ stage: 'reading', bytes: this.#bytes });
       await nextTask();
     }
     if (groups.length === 0) this.#post({ kind: 'read', id, reads: [], isLast: true });

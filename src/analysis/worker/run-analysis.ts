@@ -6,6 +6,7 @@ import { nextTask } from '../../base/next-task.ts';
 import { compileSeries } from '../../kernel/series/module/module.ts';
 import { processorCount } from '../../kernel/workers/machine.ts';
 import { WorkerPool } from '../../kernel/workers/pool.ts';
+import { SignalFanout } from '../../kernel/workers/signals.ts';
 import { workerWays, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { Store } from '../../store/store.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
@@ -13,7 +14,7 @@ import { WATCH_WORKER } from './worker-file.ts';
 import { doJob, revived, type AnalysisJob, type JobResult } from './analysis-job.ts';
 import { packRecords, unpackRecords } from './carried-records.ts';
 import { answerCall, JobServer, type AnalysisCall } from './job-port.ts';
-import type { RunAnalysisOptions } from '../evaluate/run-options.ts';
+import type { AnalysisProgress, RunAnalysisOptions } from '../evaluate/run-options.ts';
 
 /** Rows up to which an analysis is done before a worker could have begun. */
 const SMALL_ROWS = 20_000;
@@ -28,6 +29,7 @@ const TURN_MS = 4;
 type Pool = WorkerPool<AnalysisCall, unknown>;
 
 let shared: Pool | undefined;
+const signals = new SignalFanout();
 
 /** The pool of all analyses of a program; one of its own where the caller says how workers are made. */
 function poolFor({ spawn, workerMode = 'auto' }: RunAnalysisOptions): {
@@ -88,15 +90,26 @@ async function runInPool(
   { onProgress, signal }: RunAnalysisOptions,
 ): Promise<unknown> {
   const { port1, port2 } = new MessageChannel();
-  const server = new JobServer(port1, stores, onProgress);
+  // A callback that throws ends the analysis with what it threw, as it does on the calling thread.
+  const tell = (progress: AnalysisProgress): void => {
+    try {
+      onProgress?.(progress);
+    } catch (error) {
+      run.cancel(error);
+    }
+  };
+  const server = new JobServer(port1, stores, tell);
   const sent = job.runs.map(({ columns }) => columns !== undefined);
   const bare = { ...job, runs: job.runs.map(({ info, record }) => ({ info, record })) };
   const call = { job: packRecords(bare), sent, port: port2 };
   const run = pool.run(call, new ArrayBuffer(0), [port2]);
   // It may fail while columns are sent.
   run.result.catch(() => undefined);
-  const onAbort = (): void => run.cancel(abortedError());
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const forget =
+    signal &&
+    signals.add(signal, (cause) => {
+      run.cancel(new QuarkError('aborted', 'The analysis was aborted.', { cause }));
+    });
   try {
     for (const [i, { columns }] of job.runs.entries())
       if (columns !== undefined) await server.send(i, columns);
@@ -104,7 +117,7 @@ async function runInPool(
   } catch (error) {
     throw server.originalOf(error);
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    forget?.();
     server.close();
   }
 }
@@ -147,8 +160,4 @@ function turns(signal: AbortSignal | undefined): () => Promise<void> {
     checkNotAborted(signal);
     lastMs = performance.now();
   };
-}
-
-function abortedError(): QuarkError {
-  return new QuarkError('aborted', 'The analysis was aborted.');
 }

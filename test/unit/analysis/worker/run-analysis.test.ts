@@ -132,6 +132,35 @@ test('progress is told: bytes that were read, then the rules', async () => {
   expect(shares).toEqual(shares.toSorted((a, b) => a - b));
 });
 
+test('columns that are given are analysed without a call of the store', async () => {
+  const calls: string[] = [];
+  const watched = wrapStore(store, (name, _args, call) => {
+    calls.push(name);
+    return call();
+  });
+  const run = await openRun(watched, runIds[0]);
+  const columns = await loadRunColumns(run);
+  calls.length = 0;
+  await new AnalyzerEngine(run).analyze({ persist: false, columns, ...inWorker });
+  await new PhaseAnalyzer(run).analyze({ persist: false, columns, ...inWorker });
+  expect(calls).toEqual([]);
+});
+
+test.each([
+  ['in a worker', inWorker],
+  ['here', here],
+])('a callback that throws ends an analysis %s with what it threw', async (_name, options) => {
+  const run = await openRun(store, runIds[0]);
+  const analysis = new AnalyzerEngine(run).analyze({
+    persist: false,
+    ...options,
+    onProgress: () => {
+      throw new Error('The bar is gone.');
+    },
+  });
+  await expect(analysis).rejects.toThrow('The bar is gone.');
+});
+
 test.each([
   ['in a worker', inWorker],
   ['here', here],
