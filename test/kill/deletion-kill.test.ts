@@ -1,13 +1,13 @@
 /** Processes killed while they delete, restore and purge runs, on SQLite and PostgreSQL: a run is there whole, or deleted, or purged. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import type { Store } from '../../src/store/store.ts';
-import { bundle } from '../support/bundle.mjs';
+import { bundledProgram, removeProgram } from '../support/bundled-program.ts';
 import { makeSchema } from '../support/postgres.ts';
 import { rounds } from '../support/property.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
@@ -23,17 +23,12 @@ let program: string;
 let directory: string;
 
 beforeAll(async () => {
-  // Inside the repository, where the child finds the driver.
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/deletion-child.ts', {
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  program = await bundledProgram('test/kill/deletion-child.ts');
   directory = await mkdtemp(join(tmpdir(), 'quark-kill-'));
 }, 120_000);
 
 afterAll(async () => {
-  await rm(dirname(program), { recursive: true, force: true });
+  await removeProgram(program);
   await rm(directory, { recursive: true, force: true });
 });
 

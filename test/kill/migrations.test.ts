@@ -1,12 +1,12 @@
 /** Stores of every earlier layout, opened by several processes at the same moment. */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
-import { bundle } from '../support/bundle.mjs';
+import { bundledProgram, removeProgram } from '../support/bundled-program.ts';
 import { FIRST_SHARED_LAYOUT, makePostgresAt, makeSqliteAt } from '../support/earlier-layouts.ts';
 import { makeSchema, type TestSchema } from '../support/postgres.ts';
 
@@ -16,14 +16,10 @@ const FIXTURE_RUNS = 5;
 let program: string;
 
 beforeAll(async () => {
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/kill-opener.ts', {
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  program = await bundledProgram('test/kill/kill-opener.ts');
 }, 120_000);
 
-afterAll(() => rm(dirname(program), { recursive: true, force: true }));
+afterAll(() => removeProgram(program));
 
 /** Several processes open all places, beginning at the same moment; returns what each of them said of each place. */
 async function openAtOnce(places: readonly string[]): Promise<string[][]> {

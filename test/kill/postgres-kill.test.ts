@@ -1,11 +1,9 @@
 /** PostgreSQL, with clients killed at random moments, and the server killed under clients that go on. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
-import { bundle } from '../support/bundle.mjs';
+import { bundledProgram, removeProgram } from '../support/bundled-program.ts';
 import { DoomedServer, makeSchema } from '../support/postgres.ts';
 import { rounds } from '../support/property.ts';
 import { inspect } from './workload.ts';
@@ -20,15 +18,10 @@ const MAX_CALM_MS = 1500;
 let program: string;
 
 beforeAll(async () => {
-  // Inside the repository, where the child finds the driver.
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/kill-child.ts', {
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  program = await bundledProgram('test/kill/kill-child.ts');
 }, 120_000);
 
-afterAll(() => rm(dirname(program), { recursive: true, force: true }));
+afterAll(() => removeProgram(program));
 
 /** A client at work. */
 class Client {

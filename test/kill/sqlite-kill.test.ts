@@ -1,11 +1,11 @@
 /** SQLite, with processes killed at random moments, two at a time on one database. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
-import { bundle } from '../support/bundle.mjs';
+import { bundledProgram, removeProgram } from '../support/bundled-program.ts';
 import { rounds } from '../support/property.ts';
 import { runAndKill } from '../support/run-and-kill.ts';
 import { inspect } from './workload.ts';
@@ -18,17 +18,12 @@ let program: string;
 let directory: string;
 
 beforeAll(async () => {
-  // Inside the repository, where the child finds the driver.
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/kill-child.ts', {
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  program = await bundledProgram('test/kill/kill-child.ts');
   directory = await mkdtemp(join(tmpdir(), 'quark-kill-'));
 }, 120_000);
 
 afterAll(async () => {
-  await rm(dirname(program), { recursive: true, force: true });
+  await removeProgram(program);
   await rm(directory, { recursive: true, force: true });
 });
 

@@ -3,16 +3,16 @@
  * at random moments. The next opening goes on, and all rows are there. `QUARK_LONG` kills before every statement.
  */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
 import { SQL_LAYOUT_VERSION } from '../../src/store/sql/sql-layout.ts';
-import { bundle } from '../support/bundle.mjs';
+import { bundledProgram, removeProgram } from '../support/bundled-program.ts';
 import {
   FIRST_SHARED_LAYOUT,
   FIXTURE_NOW_MS,
@@ -35,15 +35,10 @@ const clock = { now: () => FIXTURE_NOW_MS };
 let program: string;
 
 beforeAll(async () => {
-  // Inside the repository, where the child finds the driver.
-  const build = join(import.meta.dirname, '../../build');
-  await mkdir(build, { recursive: true });
-  program = await bundle('test/kill/kill-upgrader.ts', {
-    folder: await mkdtemp(join(build, 'kill-')),
-  });
+  program = await bundledProgram('test/kill/kill-upgrader.ts');
 }, 120_000);
 
-afterAll(() => rm(dirname(program), { recursive: true, force: true }));
+afterAll(() => removeProgram(program));
 
 /** How an opening ended: with the number of its statements, or by the kill. */
 type Ending = { readonly statements: number } | 'killed';
