@@ -14,6 +14,7 @@ import {
   throughPooler,
   type TestSchema,
 } from '../support/postgres.ts';
+import { longTest } from '../support/long.ts';
 import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
 
 let schema: TestSchema;
@@ -271,6 +272,32 @@ describe.skipIf(findPgbouncer() === undefined)('pgbouncer (skipped where there i
       Array.from({ length: batch }, (_, i) => i * 10),
     );
   });
+
+  longTest(
+    'a pooler that asks the server again only after 15 s is a pause, though its queue is left after one',
+    async () => {
+      const forwarder = await Forwarder.to(await postgresUri());
+      ending.push(() => forwarder.close());
+      const where = await DoomedServer.startPooler(forwarder.uri, { query_wait_timeout: 1 });
+      ending.push(() => where.remove());
+      const spaces = await open(await throughPooler(schema.uri, where.uri));
+      const store = spaces.store('login');
+      await store.createRun(runOf());
+      const { target } = forwarder;
+      const nobody = await Forwarder.to(schema.uri);
+      forwarder.target = new URL(nobody.uri);
+      await nobody.close();
+      forwarder.cut();
+      const appended = store.appendSegments([segmentOf(0)]);
+      // The pooler meets nobody, and rests.
+      await expect(
+        openPostgresSpaces(await throughPooler(schema.uri, where.uri), { retryTimeoutMs: 0 }),
+      ).rejects.toMatchObject({ code: 'store_failed' });
+      forwarder.target = target;
+      await appended;
+      expect(await store.listSegments({ runId: RUN_ID, table: 'metrics' })).toHaveLength(1);
+    },
+  );
 });
 
 /** A port behind which the server can be changed. */

@@ -73,9 +73,12 @@ const POOLER_WORDS: readonly PoolerWords[] = [
 /** The `Retry-After` for a client of a service whose database was busy, in milliseconds. */
 const BUSY_RETRY_MS = 1000;
 
-/** Whether a pooler does not ask the server at the moment, because that was away: PgBouncer asks again after 15 s. */
+/**
+ * Whether a pooler does not ask the server at the moment, because that was away: PgBouncer asks again after 15 s. A client whose
+ * `query_wait_timeout` is shorter than that is only told that it waited in the queue.
+ */
 export function isPoolerWaiting(error: unknown): boolean {
-  return isServerError(error) && /server_login_retry/.test(messageOf(error));
+  return isServerError(error) && /server_login_retry|query_wait_timeout/.test(messageOf(error));
 }
 
 /** Whether a pooler refuses what belongs to a session: parameters at the start, and statements prepared by name. */

@@ -114,6 +114,7 @@ export class PostgresDatabase implements SqlDatabase {
   async #retry<T>(attempt: (mayBeDone: boolean) => Promise<T>): Promise<T> {
     const start = performance.now();
     let isUnsure = false;
+    let limitMs = 0;
     for (let failures = 0; ; failures++) {
       let kind: PostgresFailure;
       try {
@@ -126,7 +127,9 @@ export class PostgresDatabase implements SqlDatabase {
         const now = performance.now();
         const triedMs = now - Math.min(start, this.#noteFailure(kind, now));
         const cause = error instanceof Failure ? error.cause : error;
-        if (kind === 'final' || triedMs > this.#limitMs(cause)) {
+        // A pooler that rests may answer in other words between.
+        limitMs = Math.max(limitMs, this.#limitMs(cause));
+        if (kind === 'final' || triedMs > limitMs) {
           throw postgresFailure(cause, { name: this.name, triedMs, isUnsure });
         }
       }
