@@ -157,6 +157,10 @@ const TIERS = {
 /** Files named so change their process, or measure it: each has one of its own. Other files share processes and modules. */
 const ISOLATED = '**/*.isolated.test.ts';
 
+/** Tests beyond one path of a feature, which `npm run test:long` runs as well; see test/support/long.ts. */
+const BEYOND = '**/*.long.test.ts';
+const isWhole = (process.env['QUARK_WHOLE'] ?? '') !== '';
+
 /** What only the tests of it ask Git itself for: see there. */
 const knownGit = { find: /^\.\/git\.ts$/, replacement: here('./test/support/known-git.ts') };
 
@@ -170,7 +174,7 @@ function tierProjects(tier: string, folders: readonly string[]): TestProjectConf
       test: {
         name: tier,
         include,
-        exclude: ['**/*.browser.test.ts', ISOLATED],
+        exclude: ['**/*.browser.test.ts', ISOLATED, ...(isWhole ? [] : [BEYOND])],
         isolate: false,
         ...PATIENCE,
       },
@@ -230,6 +234,7 @@ async function tests(): Promise<ViteUserConfig> {
           test: {
             name: 'browser-pages',
             include: ['test/**/*.browser.test.ts'],
+            env: { QUARK_WHOLE: isWhole ? '1' : '' },
             ...PATIENCE,
             browser: {
               enabled: true,

@@ -41,6 +41,10 @@ const SIEGES = [
 ];
 
 const PARTS = {
+  tests: {
+    about: 'every test of `npm test` and those beyond one path of a feature',
+    steps: [command('tests', script('test:long'))],
+  },
   kills: {
     about: 'stores, services, clients, PostgreSQL and PgBouncer killed under load',
     steps: [

@@ -2,14 +2,19 @@
 // `N passed, N failed`, with the skipped where there are any. Exit code 1 on any failure.
 //
 // `npm test -- --no-build` reuses dist/ as it is; anything else after `--` goes to vitest, to run a part of the tests.
-// `npm run check` runs this with `--fast`: checks and the fast tier, without build and browser.
+// `npm run check` runs this with `--fast`: checks and the fast tier, without build and browser. `npm run test:long` runs it with
+// `--long`: tests beyond one path of a feature as well.
+//
+// Tests with real processes, browsers and databases share two processors with everything else. At most three files of them that
+// failed run once more, alone: what passes then is listed as passed the second time, and counts as passed (docs/tests.md).
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { bin, root, run as runProgram, script } from './run-program.mjs';
-import { countReport } from './vitest-report.mjs';
+import { countReport, filesToRepeat, withSecond } from './vitest-report.mjs';
 
 const resultsFile = join(root, 'build/test-results.json');
+const secondFile = join(root, 'build/test-results-second.json');
 const summaryFile = join(root, 'build/test-summary.txt');
 
 /** Longer than any honest run takes: what is still there then hangs. */
@@ -42,7 +47,7 @@ async function check(name, work, isAside = false) {
   return code === 0;
 }
 
-const OPTIONS = new Set(['--no-build', '--fast']);
+const OPTIONS = new Set(['--no-build', '--fast', '--long']);
 const FAST_PROJECTS = ['fast', 'fast-isolated', 'types'];
 const CHECKS = [
   ['types', bin('tsc'), ['--noEmit']],
@@ -65,6 +70,7 @@ async function main() {
   rmSync(summaryFile, { force: true });
 
   const isFast = process.argv.includes('--fast');
+  if (process.argv.includes('--long')) process.env.QUARK_WHOLE = '1';
   const isBuilt = isFast || process.argv.includes('--no-build');
   if (isFast || !isBuilt) await check('kernels', () => run(...script('wasm')));
   // The checks need the compiled kernels, and nothing else of the build.
@@ -77,19 +83,42 @@ async function main() {
   ]);
 
   console.log('\n== tests');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${resultsFile}`];
+  const reporters = (file) => [
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${file}`,
+  ];
   // One more than there are processors: many tests wait for processes and browsers.
   const workers = `--maxWorkers=${availableParallelism() + (isFast ? 0 : 1)}`;
   const filters = process.argv.slice(2).filter((argument) => !OPTIONS.has(argument));
   if (isFast) filters.push(...FAST_PROJECTS.map((project) => `--project=${project}`));
-  const exitCode = await run(bin('vitest'), ['run', workers, ...reporters, ...filters]);
+  const exitCode = await run(bin('vitest'), [
+    'run',
+    workers,
+    ...reporters(resultsFile),
+    ...filters,
+  ]);
   await checked;
-  const report = countReport(resultsFile, exitCode, root);
+  let report = countReport(resultsFile, exitCode, root);
+  const again = isFast ? [] : filesToRepeat(resultsFile, root);
+  if (again.length > 0) {
+    console.log(`\n== ${again.join(', ')}: once more, alone`);
+    rmSync(secondFile, { force: true });
+    const code = await run(bin('vitest'), [
+      'run',
+      '--maxWorkers=1',
+      ...reporters(secondFile),
+      ...again,
+    ]);
+    report = withSecond(report, countReport(secondFile, code, root));
+  }
   passed += report.passed;
   failed += report.failed;
   const { skipped } = report;
   failures.push(...report.failures);
 
+  if (report.unsure?.length > 0)
+    console.log(`\nPassed the second time, alone:\n  ${report.unsure.join('\n  ')}`);
   if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`);
   const tail = skipped > 0 ? `, ${skipped} skipped` : '';
   const summary = `${passed} passed, ${failed} failed${tail}`;

@@ -30,3 +30,36 @@ export function countReport(file, exitCode, root) {
     fail('vitest reported an error outside of any test');
   return sum;
 }
+
+/** Folders of tests whose outcome follows from their input alone: these are never run a second time. */
+const SURE = /^\/?test\/(unit|property|types|adding|examples)\//;
+/** More than these are no coincidence. */
+const MOST_REPEATED = 3;
+
+/** The files of a report that are worth a second run: a few with real processes, browsers or databases, else none. */
+export function filesToRepeat(file, root) {
+  if (!existsSync(file)) return [];
+  const { testResults } = JSON.parse(readFileSync(file, 'utf8'));
+  const failed = testResults
+    .filter((one) => one.status === 'failed')
+    .map((one) => one.name.replace(root, '').replace(/^\//, ''));
+  const isWorthIt = failed.length <= MOST_REPEATED && !failed.some((name) => SURE.test(name));
+  return isWorthIt ? failed : [];
+}
+
+/** The sum of a first report and of that of its failed files, run a second time. */
+export function withSecond(first, second) {
+  const failedAgain = new Set(second.failures);
+  // A file that fell over as a whole says nothing about its tests.
+  const isUnreadable =
+    second.failed > 0 && second.failures.some((one) => !first.failures.includes(one));
+  if (isUnreadable) return { ...first, failures: [...first.failures, ...second.failures] };
+  const unsure = first.failures.filter((one) => !failedAgain.has(one));
+  return {
+    ...first,
+    passed: first.passed + unsure.length,
+    failed: first.failed - unsure.length,
+    failures: first.failures.filter((one) => failedAgain.has(one)),
+    unsure,
+  };
+}

@@ -15,6 +15,7 @@ import type { ParameterSummaryRecord } from '../../src/records/parameter-summary
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { KeptLayers } from '../support/layer-watch.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 beforeAll(() => {
   ort.env.wasm.wasmPaths = new URL('/node_modules/onnxruntime-web/dist/', location.origin).href;
@@ -118,56 +119,61 @@ describe('training in a page', () => {
     await gpu.close();
   }, 180_000);
 
-  it.each<readonly [string, OnnxLayersModel]>([
-    [
-      'grouped, dilated and strided convolutions and mean pools',
-      {
-        inputShape: [2, 6, 3],
-        layers: [
+  it.each(
+    casesOf<readonly [string, OnnxLayersModel]>(
+      [
+        [
+          'grouped, dilated and strided convolutions and mean pools',
           {
-            kind: 'conv2d',
-            filters: 4,
-            size: [3, 2],
-            groups: 2,
-            padding: 'same',
-            activation: 'silu',
+            inputShape: [2, 6, 3],
+            layers: [
+              {
+                kind: 'conv2d',
+                filters: 4,
+                size: [3, 2],
+                groups: 2,
+                padding: 'same',
+                activation: 'silu',
+              },
+              {
+                kind: 'conv2d',
+                filters: 3,
+                size: 2,
+                dilations: [2, 1],
+                strides: [2, 1],
+                activation: 'gelu',
+              },
+              { kind: 'averagePool2d', size: 2, strides: 1, padding: 'same' },
+              { kind: 'globalAveragePool2d' },
+              { kind: 'dense', units: 3 },
+            ],
           },
-          {
-            kind: 'conv2d',
-            filters: 3,
-            size: 2,
-            dilations: [2, 1],
-            strides: [2, 1],
-            activation: 'gelu',
-          },
-          { kind: 'averagePool2d', size: 2, strides: 1, padding: 'same' },
-          { kind: 'globalAveragePool2d' },
-          { kind: 'dense', units: 3 },
         ],
-      },
-    ],
-    [
-      'piecewise activations',
-      {
-        inputShape: [36],
-        layers: (
-          [
-            'elu',
-            'hardSigmoid',
-            'hardSwish',
-            'leakyRelu',
-            'relu6',
-            'selu',
-            'softmax',
-            'softplus',
-            'sigmoid',
-          ] as const
-        )
-          .map((activation) => ({ kind: 'dense', units: 5, activation }) as const)
-          .concat([{ kind: 'dense', units: 3 } as never]),
-      },
-    ],
-  ])(
+        [
+          'piecewise activations',
+          {
+            inputShape: [36],
+            layers: (
+              [
+                'elu',
+                'hardSigmoid',
+                'hardSwish',
+                'leakyRelu',
+                'relu6',
+                'selu',
+                'softmax',
+                'softplus',
+                'sigmoid',
+              ] as const
+            )
+              .map((activation) => ({ kind: 'dense', units: 5, activation }) as const)
+              .concat([{ kind: 'dense', units: 3 } as never]),
+          },
+        ],
+      ],
+      0,
+    ),
+  )(
     'through %s gives the losses of wasm on WebGPU',
     async (_name, model) => {
       const [wasm, gpu] = [await open(model, 'wasm'), await open(model, 'webgpu')];
@@ -188,28 +194,33 @@ describe('training in a page', () => {
     180_000,
   );
 
-  it('through an embedding gives the losses of wasm on WebGPU', async () => {
-    const model: OnnxLayersModel = {
-      inputShape: [6],
-      inputType: 'int32',
-      layers: [
-        { kind: 'embedding', vocabulary: 9, dimensions: 4 },
-        { kind: 'flatten' },
-        { kind: 'dense', units: 3 },
-      ],
-    };
-    const run = async (provider: Provider): Promise<number[]> => {
-      const trainer = await open(model, provider);
-      const found: number[] = [];
-      const x = Int32Array.from({ length: 24 }, (_, i) => (i * i) % 9);
-      for (let step = 0; step < 3; step += 1) found.push(await trainer.step({ x, y: batch(0).y }));
-      await trainer.close();
-      return found;
-    };
-    const expected = await run('wasm');
-    for (const [i, loss] of (await run('webgpu')).entries())
-      expectNear(loss, expected[i]!, `step ${i}`);
-  }, 180_000);
+  longTest(
+    'through an embedding gives the losses of wasm on WebGPU',
+    async () => {
+      const model: OnnxLayersModel = {
+        inputShape: [6],
+        inputType: 'int32',
+        layers: [
+          { kind: 'embedding', vocabulary: 9, dimensions: 4 },
+          { kind: 'flatten' },
+          { kind: 'dense', units: 3 },
+        ],
+      };
+      const run = async (provider: Provider): Promise<number[]> => {
+        const trainer = await open(model, provider);
+        const found: number[] = [];
+        const x = Int32Array.from({ length: 24 }, (_, i) => (i * i) % 9);
+        for (let step = 0; step < 3; step += 1)
+          found.push(await trainer.step({ x, y: batch(0).y }));
+        await trainer.close();
+        return found;
+      };
+      const expected = await run('wasm');
+      for (const [i, loss] of (await run('webgpu')).entries())
+        expectNear(loss, expected[i]!, `step ${i}`);
+    },
+    180_000,
+  );
 
   it('is observed on the device without changing it', async () => {
     const gpu = await open(DENSE, 'webgpu');

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/cli.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 import { FakeIo, quark } from './fake-io.ts';
+import { longTest } from '../support/long.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const site = fileURLToPath(new URL('../../dist/demo/index.html', import.meta.url));
@@ -246,7 +247,7 @@ describe.skipIf(!isBuilt)('quark demo, built (needs "npm run build")', () => {
 });
 
 describe.skipIf(!existsSync(site))('quark demo, in this process (needs "npm run build")', () => {
-  it(
+  longTest(
     'draws a bar in a terminal, opens the page, and goes the same way for the same seed',
     async () => {
       const losses: number[][] = [];

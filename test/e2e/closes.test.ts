@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('../engines/main.mjs', import.meta.url));
 it(
   'closed tabs leave every row to the next start, and a full quota leaves the model to the caller',
   async () => {
-    const counts = { closes: 3, others: 2, restarts: 0, reloads: 4 };
+    const counts = { closes: 2, others: 1, restarts: 0, reloads: 2 };
     const options = Object.entries(counts).flatMap(([name, count]) => [`--${name}`, String(count)]);
     const child = spawn(process.execPath, [PROGRAM, '--engines', 'chromium', ...options]);
     let said = '';

@@ -22,6 +22,7 @@ import {
   TRAIN_COLOR,
   VAL_COLOR,
 } from './demo-browser.ts';
+import { longTest } from '../support/long.ts';
 
 const LIMIT_MS = 240_000;
 const STEPS = 300;
@@ -289,7 +290,7 @@ describe('the dashboard', () => {
     expect(errors).toEqual([]);
   });
 
-  it('draws no more than the screen has room for', { timeout: LIMIT_MS }, async () => {
+  longTest('draws no more than the screen has room for', { timeout: LIMIT_MS }, async () => {
     const session = await TrainingSession.startRun({
       project: 'long',
       storage: store,
@@ -334,7 +335,7 @@ describe('the dashboard', () => {
     },
   );
 
-  it(
+  longTest(
     'explains a run that is not there, and an address that is none',
     { timeout: LIMIT_MS },
     async () => {
@@ -346,7 +347,7 @@ describe('the dashboard', () => {
     },
   );
 
-  it(
+  longTest(
     'finds a run of the server for somebody who last looked at the browser',
     { timeout: LIMIT_MS },
     async () => {
@@ -363,7 +364,7 @@ describe('the dashboard', () => {
     },
   );
 
-  it('explains a storage that cannot be read', { timeout: LIMIT_MS }, async () => {
+  longTest('explains a storage that cannot be read', { timeout: LIMIT_MS }, async () => {
     await page.route('**/quark.json', (request) =>
       request.fulfill({ json: { storage: 'http://127.0.0.1:9/' } }),
     );
@@ -398,7 +399,7 @@ describe('the dashboard', () => {
     expect(errors).toEqual([]);
   });
 
-  it('keeps the theme that was chosen', { timeout: LIMIT_MS }, async () => {
+  longTest('keeps the theme that was chosen', { timeout: LIMIT_MS }, async () => {
     await page.goto(server.url);
     const themeOf = (): Promise<string | null> => page.locator('html').getAttribute('data-theme');
     expect(await themeOf()).toBe('light');

@@ -10,6 +10,7 @@ import { serveStore } from 'quark-sdk/node';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, panel, PATIENCE_MS } from './demo-browser.ts';
 import { beyondWindow } from './narrow.ts';
+import { longTest } from '../support/long.ts';
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url));
 const LIMIT_MS = 3 * PATIENCE_MS;
@@ -145,7 +146,7 @@ describe('the runs of a service', () => {
     LIMIT_MS,
   );
 
-  it(
+  longTest(
     'say on their page that another client deleted them, and go on once restored',
     async () => {
       const runId = await record(store, 'vision');
@@ -170,7 +171,7 @@ describe('the runs of a service', () => {
     LIMIT_MS,
   );
 
-  it(
+  longTest(
     'are asked about while they go on',
     async () => {
       const runId = await record(store, 'vision', false);

@@ -18,6 +18,7 @@ import {
   serveFiles,
   TRAIN_COLOR,
 } from './demo-browser.ts';
+import { longTest } from '../support/long.ts';
 
 const LIMIT_MS = 180_000;
 
@@ -186,21 +187,25 @@ describe('files dropped on the page', () => {
     },
   );
 
-  it('are shown while they are read, until somebody cancels', { timeout: LIMIT_MS }, async () => {
-    const long = await write('long.csv', lightningCsv(2_000_000, 2));
-    await dropOn(page, [long]);
-    await panel(page, 'loss').locator('canvas').waitFor();
-    await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Importing');
-    const bar = dock().getByRole('progressbar');
-    expect(Number(await bar.getAttribute('aria-valuenow'))).toBeLessThan(100);
-    await dock().getByRole('button', { name: 'Cancel' }).click();
-    await imported('Cancelled: 1 run');
-    await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Interrupted');
-    const count = await pointCount(page, 'loss', 'train/loss');
-    expect(count).toBeGreaterThan(0);
-    expect(count).toBeLessThan(2_000_000);
-    expect(errors).toEqual([]);
-  });
+  longTest(
+    'are shown while they are read, until somebody cancels',
+    { timeout: LIMIT_MS },
+    async () => {
+      const long = await write('long.csv', lightningCsv(2_000_000, 2));
+      await dropOn(page, [long]);
+      await panel(page, 'loss').locator('canvas').waitFor();
+      await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Importing');
+      const bar = dock().getByRole('progressbar');
+      expect(Number(await bar.getAttribute('aria-valuenow'))).toBeLessThan(100);
+      await dock().getByRole('button', { name: 'Cancel' }).click();
+      await imported('Cancelled: 1 run');
+      await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Interrupted');
+      const count = await pointCount(page, 'loss', 'train/loss');
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThan(2_000_000);
+      expect(errors).toEqual([]);
+    },
+  );
 
   it(
     'are analysed in a worker: phases, alerts that lead to their place, health',
@@ -236,36 +241,40 @@ describe('files dropped on the page', () => {
     },
   );
 
-  it('may be .quark files, with everything of their runs', { timeout: LIMIT_MS }, async () => {
-    const store = createMemoryStore();
-    const session = await TrainingSession.startRun({
-      project: 'recorded elsewhere',
-      config: { optimizer: 'adam' },
-      storage: store,
-      handleSignals: false,
-    });
-    const metrics = new MetricsLogger(session);
-    for (let step = 0; step < 50; step += 1) metrics.log('train/loss', 1 / (step + 1), { step });
-    await writeProbeRows(session, {
-      layers: [layerRow({ moduleName: 'conv', step: 3 })],
-      parameters: [],
-      distributions: [],
-    });
-    await session.endRun('completed');
-    const parts: Uint8Array[] = [];
-    for await (const part of exportQuark(await openRun(store, session.runId))) parts.push(part);
-    await dropOn(page, [await write('one.quark', Buffer.concat(parts))]);
-    await imported('1 run from 1 file');
-    await page.getByRole('heading', { name: 'recorded elsewhere', level: 1 }).waitFor();
-    expect(page.url()).toContain(session.runId);
-    await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(50);
-    await expect.poll(() => page.locator('.facts').innerText()).toContain('adam');
-    await page.getByRole('link', { name: 'Layers' }).click();
-    await expect.poll(() => page.locator('.heat-label').allInnerTexts()).toEqual(['conv']);
-    expect(errors).toEqual([]);
-  });
+  longTest(
+    'may be .quark files, with everything of their runs',
+    { timeout: LIMIT_MS },
+    async () => {
+      const store = createMemoryStore();
+      const session = await TrainingSession.startRun({
+        project: 'recorded elsewhere',
+        config: { optimizer: 'adam' },
+        storage: store,
+        handleSignals: false,
+      });
+      const metrics = new MetricsLogger(session);
+      for (let step = 0; step < 50; step += 1) metrics.log('train/loss', 1 / (step + 1), { step });
+      await writeProbeRows(session, {
+        layers: [layerRow({ moduleName: 'conv', step: 3 })],
+        parameters: [],
+        distributions: [],
+      });
+      await session.endRun('completed');
+      const parts: Uint8Array[] = [];
+      for await (const part of exportQuark(await openRun(store, session.runId))) parts.push(part);
+      await dropOn(page, [await write('one.quark', Buffer.concat(parts))]);
+      await imported('1 run from 1 file');
+      await page.getByRole('heading', { name: 'recorded elsewhere', level: 1 }).waitFor();
+      expect(page.url()).toContain(session.runId);
+      await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(50);
+      await expect.poll(() => page.locator('.facts').innerText()).toContain('adam');
+      await page.getByRole('link', { name: 'Layers' }).click();
+      await expect.poll(() => page.locator('.heat-label').allInnerTexts()).toEqual(['conv']);
+      expect(errors).toEqual([]);
+    },
+  );
 
-  it('are picked with the keyboard as well', { timeout: LIMIT_MS }, async () => {
+  longTest('are picked with the keyboard as well', { timeout: LIMIT_MS }, async () => {
     const file = await write('picked.csv', lightningCsv(60, 2));
     const chosen = page.waitForEvent('filechooser');
     await page.getByRole('button', { name: 'Open files' }).focus();
@@ -289,7 +298,7 @@ describe('files dropped on the page', () => {
     expect(errors).toEqual([]);
   });
 
-  it('say so when there is nothing to read in them', { timeout: LIMIT_MS }, async () => {
+  longTest('say so when there is nothing to read in them', { timeout: LIMIT_MS }, async () => {
     await dropOn(page, [await write('photo.jpg', Uint8Array.of(255, 216, 255, 0))]);
     await imported('Nothing in these files could be read as a run');
     await dock().locator('summary').click();

@@ -14,6 +14,7 @@ import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { startPageServer, type PageServer } from '../kill/page-server.ts';
 import { openFreezableTab, type FreezableTab } from './freezing.ts';
 import type { SeenRun, StartOptions } from './reload-page.ts';
+import { longTest } from '../support/long.ts';
 
 /** So that the test need not wait for 75 s. */
 const LEASE_MS = 1_500;
@@ -67,44 +68,48 @@ test('another tab completes the run of a frozen one, which is fenced and told wh
   expect(seen.events.filter((type) => type === 'run_ended')).toHaveLength(1);
 }, 180_000);
 
-test('a frozen tab that sends for all yields to another one', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quark-frozen-'));
-  const service = await serveService({ storage: folder, allowOrigins: [server.origin] });
-  const { key } = await service.access.createKey({ user: 'alice', scope: 'write' });
-  const options: StartOptions = { persistenceUrl: service.url, userKey: key };
-  const storage = 'idb:leader';
-  const remote = await openHttpStorage(service.url, { userKey: key, space: 'leader' });
-  const arrived = async (runId: unknown): Promise<readonly number[]> => {
+longTest(
+  'a frozen tab that sends for all yields to another one',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'quark-frozen-'));
+    const service = await serveService({ storage: folder, allowOrigins: [server.origin] });
+    const { key } = await service.access.createKey({ user: 'alice', scope: 'write' });
+    const options: StartOptions = { persistenceUrl: service.url, userKey: key };
+    const storage = 'idb:leader';
+    const remote = await openHttpStorage(service.url, { userKey: key, space: 'leader' });
+    const arrived = async (runId: unknown): Promise<readonly number[]> => {
+      try {
+        return [...(await (await openRun(remote, String(runId))).readMetricColumns()).steps];
+      } catch {
+        return [];
+      }
+    };
     try {
-      return [...(await (await openRun(remote, String(runId))).readMetricColumns()).steps];
-    } catch {
-      return [];
+      const leader = await openTab();
+      const first = await ask(leader, 'start', storage, options);
+      await ask(leader, 'log', 1);
+      await expect.poll(() => arrived(first), WAIT).toEqual([0, 1]);
+      const other = await openTab();
+      const second = await ask(other, 'start', storage, options);
+      await leader.freeze();
+      await ask(other, 'log', 1);
+      // The lock is taken away from the frozen one, with all that is not sent.
+      await expect.poll(() => arrived(second), WAIT).toEqual([0, 1]);
+      await leader.thaw();
+      await ask(leader, 'log', 2);
+      await expect.poll(() => arrived(first), WAIT).toEqual([0, 1, 2]);
+      await expect.poll(() => ask(other, 'senders'), WAIT).toBe(1);
+      await expect.poll(() => ask(other, 'sent'), WAIT).toMatchObject({ pendingRows: 0 });
+      for (const tab of [leader, other]) await ask(tab, 'end');
+      expect([await arrived(first), await arrived(second)]).toEqual([
+        [0, 1, 2],
+        [0, 1],
+      ]);
+    } finally {
+      await remote.close();
+      await service.close();
+      rmSync(folder, { recursive: true, force: true });
     }
-  };
-  try {
-    const leader = await openTab();
-    const first = await ask(leader, 'start', storage, options);
-    await ask(leader, 'log', 1);
-    await expect.poll(() => arrived(first), WAIT).toEqual([0, 1]);
-    const other = await openTab();
-    const second = await ask(other, 'start', storage, options);
-    await leader.freeze();
-    await ask(other, 'log', 1);
-    // The lock is taken away from the frozen one, with all that is not sent.
-    await expect.poll(() => arrived(second), WAIT).toEqual([0, 1]);
-    await leader.thaw();
-    await ask(leader, 'log', 2);
-    await expect.poll(() => arrived(first), WAIT).toEqual([0, 1, 2]);
-    await expect.poll(() => ask(other, 'senders'), WAIT).toBe(1);
-    await expect.poll(() => ask(other, 'sent'), WAIT).toMatchObject({ pendingRows: 0 });
-    for (const tab of [leader, other]) await ask(tab, 'end');
-    expect([await arrived(first), await arrived(second)]).toEqual([
-      [0, 1, 2],
-      [0, 1],
-    ]);
-  } finally {
-    await remote.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}, 240_000);
+  },
+  240_000,
+);

@@ -13,6 +13,7 @@ import {
   panel,
   PATIENCE_MS,
 } from './demo-browser.ts';
+import { longTest } from '../support/long.ts';
 
 const LIMIT_MS = 240_000;
 const LAYERS = ['conv', 'hidden', 'out'];
@@ -168,7 +169,7 @@ describe('the layers of a run', () => {
     expect(errors).toEqual([]);
   });
 
-  it(
+  longTest(
     'can be gone through with the keyboard, and say exact values',
     { timeout: LIMIT_MS },
     async () => {
@@ -213,7 +214,7 @@ describe('the layers of a run', () => {
     },
   );
 
-  it('say how to record them where there are none', { timeout: LIMIT_MS }, async () => {
+  longTest('say how to record them where there are none', { timeout: LIMIT_MS }, async () => {
     const session = await started(store);
     await session.endRun('completed');
     await openView(session.runId, 'layers');
@@ -297,7 +298,7 @@ describe('the layers of a run', () => {
     expect(errors).toEqual([]);
   });
 
-  it('fit a phone', { timeout: LIMIT_MS }, async () => {
+  longTest('fit a phone', { timeout: LIMIT_MS }, async () => {
     await page.setViewportSize({ width: 390, height: 800 });
     const session = await started(store);
     const steps = Array.from({ length: 400 }, (_, at) => at * 10);

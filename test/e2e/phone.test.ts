@@ -26,6 +26,7 @@ import {
   serveFiles,
 } from './demo-browser.ts';
 import { beyondWindow, WIDTHS, writeAs, WRITINGS } from './narrow.ts';
+import { longTest } from '../support/long.ts';
 
 const LIMIT_MS = 3 * PATIENCE_MS;
 const LONG = 'a_project_with_a_name_that_has_no_place_to_break_and_goes_on';
@@ -156,7 +157,7 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('what can be done to runs, and what was done', { timeout: LIMIT_MS }, async () => {
+  longTest('what can be done to runs, and what was done', { timeout: LIMIT_MS }, async () => {
     const open = await serveService({ storage: join(folder, 'open'), dashboardDir: DEMO_DIR });
     closers.push(() => open.close());
     const stored = await openStorage(open.url);
@@ -187,7 +188,7 @@ describe('in the window of a phone, in any font', () => {
     });
   });
 
-  it('no runs, and how to record one', { timeout: LIMIT_MS }, () =>
+  longTest('no runs, and how to record one', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await page.goto(files.url);
       await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
@@ -204,7 +205,7 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('its analysis', { timeout: LIMIT_MS }, () =>
+  longTest('its analysis', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await openRun(page, 'analysis');
       await page
@@ -215,7 +216,7 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('its layers, and one of them', { timeout: LIMIT_MS }, () =>
+  longTest('its layers, and one of them', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await openRun(page, 'layers');
       await page.getByRole('button', { name: LAYER, exact: true }).click();
@@ -224,14 +225,14 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('its machine', { timeout: LIMIT_MS }, () =>
+  longTest('its machine', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await openRun(page, 'machine');
       await drawn(panel(page, 'machine:step time (ms)'));
     }),
   );
 
-  it('its batches', { timeout: LIMIT_MS }, () =>
+  longTest('its batches', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await openRun(page, 'batches');
       await page
@@ -243,7 +244,7 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('a comparison', { timeout: LIMIT_MS }, () =>
+  longTest('a comparison', { timeout: LIMIT_MS }, () =>
     check(async (page) => {
       await page.goto(`${server.url}#/compare?runs=${runIds.join()}`);
       await page.getByRole('heading', { name: 'Comparison', level: 1 }).waitFor();
@@ -251,16 +252,20 @@ describe('in the window of a phone, in any font', () => {
     }),
   );
 
-  it('an address that is none, and a run that is not there', { timeout: LIMIT_MS }, async () => {
-    await check(async (page) => {
-      await page.goto(`${server.url}#/runs/run_${LONG}`);
-      await page.getByRole('heading', { name: 'This run is not here' }).waitFor();
-    });
-    await check(async (page) => {
-      await page.goto(`${server.url}#/${LONG}/${LONG}`);
-      await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
-    });
-  });
+  longTest(
+    'an address that is none, and a run that is not there',
+    { timeout: LIMIT_MS },
+    async () => {
+      await check(async (page) => {
+        await page.goto(`${server.url}#/runs/run_${LONG}`);
+        await page.getByRole('heading', { name: 'This run is not here' }).waitFor();
+      });
+      await check(async (page) => {
+        await page.goto(`${server.url}#/${LONG}/${LONG}`);
+        await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+      });
+    },
+  );
 
   it('the training page, before and while it trains', { timeout: LIMIT_MS }, async () => {
     await check(async (page) => {
@@ -291,7 +296,7 @@ describe('in the window of a phone, in any font', () => {
     });
   });
 
-  it('a service that asks for a key, and the account', { timeout: LIMIT_MS }, async () => {
+  longTest('a service that asks for a key, and the account', { timeout: LIMIT_MS }, async () => {
     const { key } = await service.access.createKey({ user: `user-${LONG}`.slice(0, 40) });
     const open = async (page: Page): Promise<void> => {
       await page.goto(service.url);

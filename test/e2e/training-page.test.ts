@@ -15,6 +15,7 @@ import {
   TRAIN_COLOR,
   VAL_COLOR,
 } from './demo-browser.ts';
+import { longTest } from '../support/long.ts';
 
 const LIMIT_MS = 300_000;
 /** A whole training on a loaded machine without a GPU. */
@@ -171,7 +172,7 @@ describe('the training page', () => {
     },
   );
 
-  it('records only what is switched on', { timeout: LIMIT_MS }, async () => {
+  longTest('records only what is switched on', { timeout: LIMIT_MS }, async () => {
     await page.goto(address('#/train'));
     await page.getByLabel('Epochs', { exact: true }).fill('1');
     await page.getByLabel('Batch size', { exact: true }).fill(String(BATCH_SIZE));
@@ -196,7 +197,7 @@ describe('the training page', () => {
     expect(errors).toEqual([]);
   });
 
-  it(
+  longTest(
     'keeps what was flushed when the tab is killed, and goes on',
     { timeout: LIMIT_MS },
     async () => {
@@ -274,23 +275,27 @@ describe('the training page', () => {
     },
   );
 
-  it('goes on training while another page of it is looked at', { timeout: LIMIT_MS }, async () => {
-    await start(MANY_EPOCHS);
-    await lossPoints(2);
-    await page.getByRole('link', { name: 'Runs', exact: true }).click();
-    const loss = page.locator('.run-row .status-live');
-    await loss.waitFor();
-    const before = await page.locator('.run-row .loss-value').innerText();
-    await expect
-      .poll(() => page.locator('.run-row .loss-value').innerText(), { timeout: PATIENCE_MS })
-      .not.toBe(before);
-    await page.getByRole('link', { name: /^Train/ }).click();
-    await page.getByRole('button', { name: 'Stop' }).click();
-    await page.locator('.progress[data-outcome="interrupted"]').waitFor();
-    expect(errors).toEqual([]);
-  });
+  longTest(
+    'goes on training while another page of it is looked at',
+    { timeout: LIMIT_MS },
+    async () => {
+      await start(MANY_EPOCHS);
+      await lossPoints(2);
+      await page.getByRole('link', { name: 'Runs', exact: true }).click();
+      const loss = page.locator('.run-row .status-live');
+      await loss.waitFor();
+      const before = await page.locator('.run-row .loss-value').innerText();
+      await expect
+        .poll(() => page.locator('.run-row .loss-value').innerText(), { timeout: PATIENCE_MS })
+        .not.toBe(before);
+      await page.getByRole('link', { name: /^Train/ }).click();
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.locator('.progress[data-outcome="interrupted"]').waitFor();
+      expect(errors).toEqual([]);
+    },
+  );
 
-  it(
+  longTest(
     'keeps what was recorded when the page is reloaded in the middle',
     { timeout: LIMIT_MS },
     async () => {
@@ -306,7 +311,7 @@ describe('the training page', () => {
     },
   );
 
-  it(
+  longTest(
     'trains on WebGL where there is one, else on what there is',
     { timeout: LIMIT_MS },
     async () => {

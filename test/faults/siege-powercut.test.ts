@@ -9,7 +9,7 @@ import { resendAfterCuts } from '../../bench/siege/powercut/resend.ts';
 import { canTrace, comparedSyncs } from '../../bench/siege/powercut/traced.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
 
-const PLAN = { seed: 16, steps: 18, states: 26 };
+const PLAN = { seed: 16, steps: 14, states: 16 };
 
 let program: Program;
 let folder: string;

@@ -12,6 +12,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 import { startPageServer, type PageServer } from './page-server.ts';
+import { casesOf } from '../support/long.ts';
 import type { StoredTraining } from './recording-page.ts';
 
 const STORAGE = 'idb:training';
@@ -74,7 +75,7 @@ const kinds = (page: Page) =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('a quota that is full', () => {
-  for (const moment of ['start', 'middle', 'end'] as const) {
+  for (const moment of casesOf(['middle', 'start', 'end'] as const, 1)) {
     test(`at the ${moment}: the model is returned, and every row is stored once there is room`, async () => {
       const { cdp, page } = await openPage();
       const begin = (): Promise<string> =>

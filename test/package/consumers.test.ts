@@ -15,6 +15,7 @@ import {
   packTarball,
 } from './consumer.ts';
 import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 const SUBPATHS = subpathsOf(ENTRIES);
 
@@ -137,7 +138,7 @@ test('a plain page loads the files as they are', async () => {
   expect(server.requested).not.toContain(`${dist}node.js`);
 });
 
-test('a plain page without worker.js starts the worker it carries', async () => {
+longTest('a plain page without worker.js starts the worker it carries', async () => {
   const { url } = await serve(consumer(PLAIN_FILES).root, /worker\.js$/);
   const { outcome } = await openPage(browser, url);
   expect(outcome).toMatchObject({
@@ -148,17 +149,20 @@ test('a plain page without worker.js starts the worker it carries', async () => 
   });
 });
 
-test('a page whose policy forbids WebAssembly gets the same answers from plain JavaScript', async () => {
-  const { url } = await serve(consumer(PLAIN_FILES).root, undefined, {
-    'content-security-policy': "script-src 'self'; worker-src 'self' blob:",
-  });
-  const { outcome } = await openPage(browser, url);
-  expect(outcome).toMatchObject({
-    url: kernelOutcome('url', 'js', 1),
-    'inline-source': kernelOutcome('inline-source', 'js', 1),
-    auto: kernelOutcome('url', 'js', 1),
-  });
-});
+longTest(
+  'a page whose policy forbids WebAssembly gets the same answers from plain JavaScript',
+  async () => {
+    const { url } = await serve(consumer(PLAIN_FILES).root, undefined, {
+      'content-security-policy': "script-src 'self'; worker-src 'self' blob:",
+    });
+    const { outcome } = await openPage(browser, url);
+    expect(outcome).toMatchObject({
+      url: kernelOutcome('url', 'js', 1),
+      'inline-source': kernelOutcome('inline-source', 'js', 1),
+      auto: kernelOutcome('url', 'js', 1),
+    });
+  },
+);
 
 /** Vite as a user has it, and everything it warned of. */
 function viteUser(root: string): { config: InlineConfig; warnings: string[] } {
@@ -169,10 +173,15 @@ function viteUser(root: string): { config: InlineConfig; warnings: string[] } {
   return { config: { root, configFile: false, customLogger }, warnings };
 }
 
-test.each([
-  ['with the package pre-bundled', []],
-  ['with the package served as it is', ['quark-sdk']],
-])('a Vite app in development, %s', async (_how, exclude) => {
+test.each(
+  casesOf<[string, string[]]>(
+    [
+      ['with the package pre-bundled', []],
+      ['with the package served as it is', ['quark-sdk']],
+    ],
+    1,
+  ),
+)('a Vite app in development, %s', async (_how, exclude) => {
   const { config, warnings } = viteUser(consumer().root);
   const server = await createServer({
     ...config,
@@ -210,7 +219,7 @@ test('a Vite app as built', async () => {
   expect(warnings).toEqual([]);
 });
 
-test('a webpack 5 app', async () => {
+longTest('a webpack 5 app', async () => {
   const { root } = consumer({
     ...FILES,
     'public/index.html': PAGE,

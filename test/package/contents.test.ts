@@ -17,6 +17,7 @@ import {
   transferBytes,
 } from '../../scripts/size.mjs';
 import { Consumer, DIST, REPOSITORY, packTarball } from './consumer.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 let tarball: string;
 
@@ -531,7 +532,7 @@ test('publint has nothing to say', async () => {
   }
 });
 
-test('the types resolve in every way TypeScript resolves', () => {
+longTest('the types resolve in every way TypeScript resolves', () => {
   const attw = join(REPOSITORY, 'node_modules/@arethetypeswrong/cli/dist/index.js');
   const args = [attw, tarball, '--profile', 'esm-only', '--no-definitely-typed', '--no-color'];
   // The command's exit code follows the profile, its JSON does not.
@@ -541,10 +542,15 @@ test('the types resolve in every way TypeScript resolves', () => {
 });
 
 describe('a strict TypeScript user', () => {
-  test.each([
-    ['nodenext', 'nodenext'],
-    ['esnext', 'bundler'],
-  ])('--module %s --moduleResolution %s', (module, moduleResolution) => {
+  test.each(
+    casesOf(
+      [
+        ['nodenext', 'nodenext'],
+        ['esnext', 'bundler'],
+      ],
+      1,
+    ),
+  )('--module %s --moduleResolution %s', (module, moduleResolution) => {
     const project = new Consumer(tarball, {
       'tsconfig.json': JSON.stringify({
         compilerOptions: {

@@ -24,7 +24,7 @@ test('in memory: no sweep removes what a record names, and what nothing names go
         }),
       remove: async () => undefined,
     };
-  }, 400);
+  }, 200);
   expect(tried).toBeGreaterThan(0);
 }, 120_000);
 
@@ -53,7 +53,7 @@ const inFiles = async (clock: { now(): number }): Promise<SweepLocation> => {
 };
 
 test('in SQLite and files: the same, between any two calls of the database and the files', async () => {
-  expect(await trySweeps(inFiles, 120)).toBeGreaterThan(0);
+  expect(await trySweeps(inFiles, 60)).toBeGreaterThan(0);
 }, 240_000);
 
 test('in SQLite and files: a sweep that rests deletes nothing that was recorded meanwhile', async () => {

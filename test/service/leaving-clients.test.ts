@@ -13,6 +13,7 @@ import { sha256Hex } from '../../src/store/blob-rules.ts';
 import type { NewSegment } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { ask, RunningServices, storeOf } from './running-service.ts';
+import { casesOf } from '../support/long.ts';
 
 const MIB = 1024 * 1024;
 /** Less than a few of the requests below hold together. */
@@ -151,7 +152,7 @@ async function expectNothingHeld(service: ServedService, connections: number): P
 }
 
 describe('a client that leaves', () => {
-  it.each(Object.keys(PHASES))(
+  it.each(casesOf(Object.keys(PHASES), 3))(
     '%s holds nothing afterwards, on any route',
     async (name) => {
       const { service, blob, connections } = await start();
