@@ -203,10 +203,11 @@ export {
 } from './analysis/evaluate/phases-of.ts';
 export {
   DEFAULT_PHASE_ANALYZER_THRESHOLDS,
-  type PhaseAnalyzerConfig,
   type PhaseAnalyzerThresholds,
   type PhaseSettings,
 } from './analysis/phases/thresholds.ts';
+export type { PhaseAnalyzerConfig } from './analysis/evaluate/phase-config.ts';
+export { sayJudgedWith, type JudgedWith } from './analysis/evaluate/judged-with.ts';
 export { findRoleSeries, type RoleSeries } from './analysis/signals/roles/loss-roles.ts';
 export { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from './analysis/signals/roles/role-keys.ts';
 export { findRoles } from './analysis/signals/roles/roles.ts';

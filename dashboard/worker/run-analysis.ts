@@ -16,6 +16,7 @@ import {
   groupAlerts,
   loadRunColumns,
   PhaseAnalyzer,
+  sayJudgedWith,
   sayRoles,
   sayVerdict,
   type AlertGroup,
@@ -33,6 +34,8 @@ export type RunAnalysis = {
   readonly verdict: readonly string[];
   /** The metrics that the run was judged by, and how sure each is; empty where there is none. */
   readonly judgedBy: string;
+  /** The thresholds that are not the defaults, and what else the run was judged with; empty for the defaults. */
+  readonly judgedWith: string;
   /** The silenced ones. */
   readonly silenced: readonly AlertGroup<Fields<AlertRecord>>[];
   /** What was said of alerts, by the id of the alert. */
@@ -61,10 +64,10 @@ export async function analyzeRun(
   const project = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
   const config = configForRun(project, columns.metrics.keys());
   const options = { persist: false, columns };
-  const { roles: asked = {} } = config;
-  const { phases } = await new PhaseAnalyzer(reader, { roles: asked }).analyze(options);
+  const { phases } = await new PhaseAnalyzer(reader, { analyzer: config }).analyze(options);
   const engine = new AnalyzerEngine(reader, config);
-  const { alerts, healthScores, problems, roles, silenced } = await engine.analyze(options);
+  const result = await engine.analyze(options);
+  const { alerts, healthScores, judgedWith, problems, roles, silenced } = result;
   const silences = new Map(silenced.map(({ alert, silence }) => [alert.id, silence]));
   const heard = audibleAlerts(alerts, silenced);
   const quiet = alerts.filter((alert) => !heard.includes(alert));
@@ -73,6 +76,7 @@ export async function analyzeRun(
     silenced: groupAlerts(quiet.map(fieldsOf)),
     verdict: sayVerdict({ alerts: heard, healthScores, phases }),
     judgedBy: sayRoles(roles),
+    judgedWith: sayJudgedWith(judgedWith),
     silences,
     problems: problems.map(({ message }) => message),
     healthScores: healthScores.map(fieldsOf),

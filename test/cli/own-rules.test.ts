@@ -56,6 +56,32 @@ test('a configuration is found, named, and left out when asked', async () => {
   rmSync(join(folder, 'quark.config.json'));
 });
 
+test('phases and comparisons are by the same file', async () => {
+  const other = await startRun({ project: 'own', storageDir: folder });
+  const metrics = new MetricsLogger(other);
+  for (let epoch = 0; epoch < 12; epoch++) metrics.log('train/loss', 1, { step: epoch, epoch });
+  await other.endRun('completed');
+  await other.close();
+  const compared = await run('compare', id, other.runId, '--config', 'limits.json', '--json');
+  const { alert_diff: diff } = JSON.parse(compared.stdout);
+  expect(diff.new_rule_ids).toContain(RULE);
+  const without = await run('compare', id, other.runId, '--json');
+  expect(without.stdout).not.toContain(RULE);
+  // A loss that does not fall is no phase of a name by itself: the file says that queue is the loss.
+  writeFileSync(join(folder, 'roles.json'), JSON.stringify({ roles: { trainLoss: 'data/queue' } }));
+  const phases = JSON.parse((await run('phases', id, '--json')).stdout);
+  const asked = JSON.parse((await run('phases', id, '--config', 'roles.json', '--json')).stdout);
+  expect(asked.phases).not.toEqual(phases.phases);
+  expect((await run('phases', id, '--config', 'none.json')).code).toBe(1);
+});
+
+test('an analysis says which thresholds it used', async () => {
+  const config = { thresholds: { lossSpikeScore: 12 }, disabledRules: ['plateau'] };
+  writeFileSync(join(folder, 'strict.json'), JSON.stringify(config));
+  const { stdout } = await run('analyze', id, '--config', 'strict.json');
+  expect(stdout).toContain('Judged with lossSpikeScore 12 instead of 8, without the rule plateau.');
+});
+
 test('a wrong configuration is refused with file, field, value and rule', async () => {
   writeFileSync(
     join(folder, 'wrong.json'),

@@ -351,6 +351,7 @@ describe('exported names', () => {
         "quarkConfigSchema",
         "readDownsampling",
         "report",
+        "sayJudgedWith",
         "sayRoles",
         "sayVerdict",
         "silenceOf",

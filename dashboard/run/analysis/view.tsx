@@ -98,6 +98,9 @@ function Verdict({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element 
       {analysis.judgedBy !== '' && (
         <p class="judged-by quiet small breakable">Judged by {analysis.judgedBy}.</p>
       )}
+      {analysis.judgedWith !== '' && (
+        <p class="quiet small breakable">Judged with {analysis.judgedWith}.</p>
+      )}
     </header>
   );
 }

@@ -7,8 +7,16 @@ import { SILENCE_EVENTS, silencesOf, type Silence } from './silences.ts';
 
 /** What was said of the alerts of a stored run. */
 export async function readSilences(run: RunSource): Promise<readonly Silence[]> {
+  return silencesOf(await readEventsOf(run, Object.values(SILENCE_EVENTS)));
+}
+
+/** The events of some types of a stored run, in the order in which they came. */
+export async function readEventsOf(
+  run: RunSource,
+  eventTypes: readonly string[],
+): Promise<EventColumns> {
   const events: EventRecord[] = [];
-  for (const eventType of Object.values(SILENCE_EVENTS)) {
+  for (const eventType of eventTypes) {
     const { records } = await readRecords(
       run,
       eventTable,
@@ -18,7 +26,7 @@ export async function readSilences(run: RunSource): Promise<readonly Silence[]> 
     events.push(...records);
   }
   events.sort((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
-  return silencesOf(columnsOf(events));
+  return columnsOf(events);
 }
 
 function columnsOf(events: readonly EventRecord[]): EventColumns {

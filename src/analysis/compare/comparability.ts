@@ -1,4 +1,5 @@
 /** Whether two runs can be compared at all, and what to keep in mind when they are. */
+import { sayJudgedWith } from '../evaluate/judged-with.ts';
 import { brokenKeys } from './metric-diff.ts';
 import { someOf } from './metric-order.ts';
 import type { RunData } from './run-data.ts';
@@ -68,5 +69,10 @@ export function comparabilityOf(
   }
   if (shared.some(({ axis }) => axis === 'epoch'))
     notes.push('Metrics whose steps differ were compared by epoch.');
+  const [one, two] = [primary, reference].map(({ judgedWith }) => sayJudgedWith(judgedWith));
+  if (one !== two)
+    notes.push(
+      `Alerts were found with different settings: in the first run with ${one || 'the defaults'}, in the second with ${two || 'the defaults'}.`,
+    );
   return { isComparable: reasons.length === 0, reasons, notes };
 }

@@ -3,7 +3,7 @@ import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
 import { checkAnalyzerConfig } from '../evaluate/analyzer-config.ts';
-import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../phases/thresholds.ts';
+import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../evaluate/phase-config.ts';
 
 /** Whether a target is reached from below (`at_least`) or from above (`at_most`). */
 export const TARGET_DIRECTIONS = ['at_least', 'at_most'] as const;
@@ -24,9 +24,12 @@ export type ComparisonEngineConfig = {
   readonly metricTargets?: readonly MetricTargetSpec[];
   /** Level of confidence intervals, above 0 and below 1. Default 0.95. */
   readonly confidenceLevel?: number;
-  /** How alerts are found in runs that nobody has analysed. */
+  /**
+   * How alerts are found, and by default what phases agree with. Stored alerts are compared where it says nothing, or what they were found
+   * with; otherwise they are found anew. Roles count for the runs that have such a metric.
+   */
   readonly analyzer?: AnalyzerEngineConfig;
-  /** How phases are found in runs that nobody has analysed. */
+  /** The same for phases. Their `analyzer` is the one above, unless one is given here. */
   readonly phases?: PhaseAnalyzerConfig;
 };
 
@@ -36,6 +39,8 @@ export type ComparisonSettings = {
   readonly confidenceLevel: number;
   readonly analyzer: AnalyzerEngineConfig;
   readonly phases: PhaseAnalyzerConfig;
+  /** Whether roles of metrics that a run does not have are left out for it, rather than refused. */
+  readonly areRolesOptional: boolean;
 };
 
 /** @throws {QuarkError} `invalid_input` naming the setting */
@@ -58,8 +63,9 @@ export function checkComparisonConfig(config: ComparisonEngineConfig): Compariso
     targets.set(checked.metricKey, checked);
   });
   checkAnalyzerConfig(analyzer);
-  checkPhaseConfig(phases);
-  return { targets, confidenceLevel, analyzer, phases };
+  const all = { analyzer, ...phases };
+  checkPhaseConfig(all);
+  return { targets, confidenceLevel, analyzer, phases: all, areRolesOptional: true };
 }
 
 function checkTarget(field: string, target: MetricTargetSpec): MetricTargetSpec {

@@ -1,5 +1,6 @@
 /** One run as a comparison sees it: its columns, its alerts, its phases. */
 import { invalidInput } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { readRecords } from '../../read/records.ts';
 import { openRun, type RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
@@ -9,7 +10,18 @@ import type { RunRecord } from '../../records/run.ts';
 import type { TableColumns, TableDefinition } from '../../schema/table.ts';
 import type { RecordOf } from '../../schema/record.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
-import { checkPhaseConfig } from '../phases/thresholds.ts';
+import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
+import {
+  judgedWithDict,
+  judgedWithOf,
+  PHASE_SETTINGS_EVENT,
+  phasesJudgedWithDict,
+  readJudgedWith,
+  SETTINGS_EVENT,
+  settingsAt,
+  type JudgedWith,
+} from '../evaluate/judged-with.ts';
+import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../evaluate/phase-config.ts';
 import type { Store } from '../../store/store.ts';
 import { lastSaidMs } from '../alerts/silences.ts';
 import { runInfo } from '../columns/empty-columns.ts';
@@ -20,6 +32,7 @@ import {
   type SegmentRun,
 } from '../columns/load-run-columns.ts';
 import type { RunColumns, RunInfo } from '../columns/run-columns.ts';
+import { configForRun } from '../config/quark-config.ts';
 import { phasesOf } from '../evaluate/phases-of.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import type { ComparisonSettings } from './compare-config.ts';
@@ -36,6 +49,8 @@ export type RunData = {
   readonly phases: readonly PhaseRecord[];
   /** Scores that were found with the alerts; null where alerts were stored. */
   readonly healthScores: readonly HealthScoreRecord[] | null;
+  /** What the alerts were found with. */
+  readonly judgedWith: JudgedWith;
   readonly metadata: ComparedRun;
 };
 
@@ -69,35 +84,80 @@ export function runToCompare({ isLive, run, store }: RunReader): RunToCompare {
   return { store, runId: run.id, info: runInfo(run, isLive), record: run };
 }
 
-/** What of a stored analysis is shown; the rest is found anew. */
-export type ShownResults = { readonly alerts: boolean; readonly phases: boolean };
-
 /**
- * Reads a run. What nobody has analysed yet is analysed now, and not stored; so is what was analysed before the run went on.
- *
- * @param shown what may be shown as it is stored
+ * Reads a run. What nobody has analysed yet is analysed now, and not stored; so is what was analysed before the run went on, and where
+ * the settings say how to judge, what was judged with others.
  */
 export async function loadRunData(
   opened: RunToCompare,
-  settings: ComparisonSettings,
+  given: ComparisonSettings,
   kernel: SeriesKernel,
-  shown: ShownResults = { alerts: true, phases: true },
 ): Promise<RunData> {
   const columns = await readRunColumns(opened, opened.info);
+  const settings = settingsForRun(given, columns);
   const scores = await readAll(opened, healthScoreTable);
   const alerts = await readAll(opened, alertTable);
   const phases = await readAll(opened, phaseTable);
   const scoredAtMs = Date.parse(scores.at(-1)?.timestamp ?? '');
   const recordedAtMs = lastRecordedMs(columns);
   const areAlertsOfNow = scoredAtMs > lastSaidMs(columns.events) && scoredAtMs >= recordedAtMs;
-  const arePhasesOfNow = Date.parse(phases.at(-1)?.timestamp ?? '') >= recordedAtMs;
+  const phasedAtMs = Date.parse(phases.at(-1)?.timestamp ?? '');
+  const arePhasesOfNow = phasedAtMs >= recordedAtMs;
+  const alertsWith = settingsAt(columns.events, SETTINGS_EVENT, scoredAtMs);
+  const phasesWith = settingsAt(columns.events, PHASE_SETTINGS_EVENT, phasedAtMs);
   const stored = {
     // An analysis leaves scores, too; alerts alone are of a watch, which does not ask every rule.
     // What was said of alerts since then is not in the scores.
-    alerts: shown.alerts && areAlertsOfNow ? alerts : null,
-    phases: shown.phases && arePhasesOfNow ? lastAnalysis(phases) : [],
+    alerts: areAlertsOfNow && isJudgedSo(settings.analyzer, alertsWith) ? alerts : null,
+    phases:
+      arePhasesOfNow && arePhasesJudgedSo(settings.phases, phasesWith) ? lastAnalysis(phases) : [],
+    judgedWith: readJudgedWith(alertsWith),
   };
   return runDataOf(columns, settings, kernel, { run: opened.record, ...stored });
+}
+
+/** Settings without roles of metrics that the run does not have, where that is wanted. */
+function settingsForRun(settings: ComparisonSettings, { metrics }: RunColumns): ComparisonSettings {
+  if (!settings.areRolesOptional) return settings;
+  const { phases } = settings;
+  const forRun = (config: AnalyzerEngineConfig) => configForRun(config, metrics.keys());
+  return {
+    ...settings,
+    analyzer: forRun(settings.analyzer),
+    phases: {
+      ...phases,
+      ...(phases.roles === undefined ? {} : { roles: forRun({ roles: phases.roles }).roles ?? {} }),
+      analyzer: forRun(phases.analyzer ?? {}),
+    },
+  };
+}
+
+/** Whether stored alerts are what a configuration asks for: it asks for nothing, or for what they were found with. */
+function isJudgedSo(config: AnalyzerEngineConfig, stored: JsonObject): boolean {
+  if (!isAsked(config)) return true;
+  // Of rules of one's own only the names are stored; a model is not.
+  if (config.model !== undefined || (config.rules?.length ?? 0) > 0) return false;
+  return isSame(judgedWithDict(judgedWithOf(checkAnalyzerConfig(config))), stored);
+}
+
+function arePhasesJudgedSo(config: PhaseAnalyzerConfig, stored: JsonObject): boolean {
+  return !isAsked(config) || isSame(phasesJudgedWithDict(checkPhaseConfig(config)), stored);
+}
+
+/** Dictionaries of {@link judgedWithDict}, whose fields are in one order. Rules of the run itself are asked in any case. */
+function isSame(asked: JsonObject, stored: JsonObject): boolean {
+  const bare = (dict: JsonObject): string => JSON.stringify({ ...dict, own_rules: undefined });
+  return bare(asked) === bare(stored);
+}
+
+/** Whether a configuration says how to judge. */
+function isAsked(config: unknown): boolean {
+  if (config === undefined) return false;
+  if (Array.isArray(config)) return config.length > 0;
+  if (typeof config !== 'object' || config === null) return true;
+  return Object.entries(config).some(
+    ([name, given]) => name !== 'replaceExistingOutputs' && isAsked(given),
+  );
 }
 
 /** The metrics of a run, and nothing else. */
@@ -114,14 +174,17 @@ export function loadMetrics(opened: RunToCompare): Promise<RunColumns> {
 /** A run in memory as a comparison sees it, with alerts and phases found anew unless they are given. */
 export async function runDataOf(
   columns: RunColumns,
-  settings: ComparisonSettings,
+  given: ComparisonSettings,
   kernel: SeriesKernel,
   known: {
     readonly run?: RunRecord | undefined;
     readonly alerts?: readonly AlertRecord[] | null;
     readonly phases?: readonly PhaseRecord[];
+    /** What the alerts that are known were found with. */
+    readonly judgedWith?: JudgedWith;
   } = {},
 ): Promise<RunData> {
+  const settings = settingsForRun(given, columns);
   const { run } = known;
   const phasesAreStored = (known.phases?.length ?? 0) > 0;
   const steps = [...columns.metrics.values()].flatMap((series) => lastStep(series) ?? []);
@@ -132,6 +195,8 @@ export async function runDataOf(
     columns,
     alerts: stored ?? found?.alerts ?? [],
     healthScores: found?.healthScores ?? null,
+    judgedWith:
+      found?.judgedWith ?? known.judgedWith ?? judgedWithOf(checkAnalyzerConfig(settings.analyzer)),
     phases:
       known.phases !== undefined && phasesAreStored
         ? known.phases

@@ -12,7 +12,7 @@ import {
   type HealthScoreKey,
 } from '../../records/literals.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
-import { readSilences } from '../alerts/read-silences.ts';
+import { readEventsOf, readSilences } from '../alerts/read-silences.ts';
 import {
   silenceAlerts,
   unsilenceAlerts,
@@ -21,7 +21,7 @@ import {
 } from './silence-run.ts';
 import type { Silence } from '../alerts/silences.ts';
 import { storeAlerts } from './store-alerts.ts';
-import { storeRules } from './store-event.ts';
+import { storeRules, storeSettings } from './store-event.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
 import {
   checkAnalyzerConfig,
@@ -45,6 +45,13 @@ import { alertIds } from '../own/own-rules.ts';
 import { jobRunOfColumns, jobRunOfReader, openForJob } from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
 import { rememberRoles } from '../evaluate/remember-roles.ts';
+import {
+  judgedWithDict,
+  readJudgedWith,
+  SETTINGS_EVENT,
+  settingsAt,
+  type JudgedWith,
+} from '../evaluate/judged-with.ts';
 import { AlertWatch } from '../watch/alert-watch.ts';
 import { checkWatchOptions, type WatchOptions } from '../watch/watch-options.ts';
 
@@ -87,6 +94,7 @@ export class AnalyzerEngine {
    * analysed too, as long as its store is open.
    *
    * Roles of the settings are remembered with the run, in its environment, when the result is stored: later analyses and pages use them.
+   * Thresholds and disabled rules are stored, too, to be read: see {@link readJudgedWith}. Later analyses use their own.
    *
    * Without strict mode the result of a session's run is returned also when it cannot be stored; `recordingStatus()` has the
    * failure, and the records have `sequence: null`. What cannot be read cannot be analysed: then it rejects, in both modes.
@@ -121,6 +129,7 @@ export class AnalyzerEngine {
     const { roles } = this.#settings;
     const write = async (): Promise<void> => {
       await rememberRoles(run.store, run.runId, roles, nowMs);
+      await storeSettings(run, SETTINGS_EVENT, judgedWithDict(result.judgedWith), nowMs);
       const alerts = await storeAlerts(result.alerts, destination);
       if (remembers) await storeRules(run, rules);
       const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
@@ -181,6 +190,18 @@ export class AnalyzerEngine {
   /** What was said of alerts of the run and was not taken back, in the order in which it was said; those that have ended included. */
   readSilences(): Promise<readonly Silence[]> {
     return readSilences(this.#run);
+  }
+
+  /**
+   * What the alerts and scores that are stored were found with: thresholds that are not the defaults, rules that were not asked, roles.
+   * Null where no analysis is stored.
+   */
+  async readJudgedWith(): Promise<JudgedWith | null> {
+    const scores = await readResults(this.#run, healthScoreTable, {});
+    const last = scores.at(-1);
+    if (last === undefined) return null;
+    const events = await readEventsOf(this.#run, [SETTINGS_EVENT]);
+    return readJudgedWith(settingsAt(events, SETTINGS_EVENT, Date.parse(last.timestamp)));
   }
 
   /**

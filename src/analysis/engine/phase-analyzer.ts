@@ -17,8 +17,11 @@ import {
   type StepFilter,
   type AnalyzedRun,
 } from '../evaluate/stored-results.ts';
+import { roleKeysOf } from '../signals/metric-keys.ts';
 import { roleCandidates } from '../signals/roles/loss-roles.ts';
+import { PHASE_SETTINGS_EVENT, phasesJudgedWithDict } from '../evaluate/judged-with.ts';
 import { phaseResultOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
+import { storeSettings } from './store-event.ts';
 import {
   jobRunOfColumns,
   jobRunOfReader,
@@ -30,7 +33,7 @@ import {
   checkPhaseConfig,
   type PhaseAnalyzerConfig,
   type PhaseAnalyzerSettings,
-} from '../phases/thresholds.ts';
+} from '../evaluate/phase-config.ts';
 
 /** Options of {@link PhaseAnalyzer.analyze}. */
 export type AnalyzePhasesOptions = AnalysisOptions;
@@ -75,6 +78,8 @@ export class PhaseAnalyzer {
     const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
     const destination = { ...this.#run, replaces: checked.replaceExisting, nowMs };
+    const used = phasesJudgedWithDict(this.#settings);
+    await storeSettings(this.#run, PHASE_SETTINGS_EVENT, used, nowMs);
     const phases = await storeRecords(phaseTable, result.phases, destination);
     return phaseResultOf(runId, result.generatedAt, phases);
   }
@@ -90,13 +95,17 @@ export class PhaseAnalyzer {
   /** The losses and accuracies. */
   async #wanted(reader: RunReader): Promise<WantedColumns> {
     const all = await reader.metricKeys();
-    const { keys, roles } = this.#settings;
+    const { analyzer } = this.#settings;
+    const { roles } = analyzer;
     checkRoleKeys('config.roles', roles, all);
     const asked = new Set([
       ...Object.values(rolesOfRun(reader.run.environment)),
       ...Object.values(roles),
     ]);
-    const wanted = new Set([...roleCandidates(all, keys), ...all.filter((key) => asked.has(key))]);
+    const wanted = new Set([
+      ...roleCandidates(all, roleKeysOf(analyzer)),
+      ...all.filter((key) => asked.has(key)),
+    ]);
     return {
       metrics: [...wanted],
       layers: false,

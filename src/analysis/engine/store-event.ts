@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { readRecords } from '../../read/records.ts';
 import { eventTable } from '../../records/event.ts';
+import type { PHASE_SETTINGS_EVENT, SETTINGS_EVENT } from '../evaluate/judged-with.ts';
 import { storeRecords, type AnalyzedRun } from '../evaluate/stored-results.ts';
 import type { OwnRules } from '../own/own-rules.ts';
 import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
@@ -25,6 +26,23 @@ export async function storeEvent(
     payload,
   });
   await storeRecords(eventTable, [event], { ...run, replaces: false, nowMs });
+}
+
+/** Stores what results were found with, before they are stored, unless the run says the same already; defaults need no word. */
+export async function storeSettings(
+  run: AnalyzedRun,
+  eventType: typeof SETTINGS_EVENT | typeof PHASE_SETTINGS_EVENT,
+  settings: JsonObject,
+  nowMs: number,
+): Promise<void> {
+  const { records } = await readRecords(
+    run,
+    eventTable,
+    { eventType, limit: 1 },
+    { columns: ['eventType'] },
+  );
+  if (JSON.stringify(records[0]?.payload ?? {}) === JSON.stringify(settings)) return;
+  await storeEvent(run, eventType, nowMs, settings);
 }
 
 /** Stores the rules without code with the run that they judge, unless it has the same ones. */

@@ -30,6 +30,7 @@ import type { OwnRules, RuleProblem } from '../own/own-rules.ts';
 import { withStoredRules } from '../own/stored-rules.ts';
 import { coverageDict, type Coverage } from './coverage.ts';
 import { judgeFacts, type JudgedFacts } from './facts.ts';
+import { judgedWithDict, judgedWithOf, type JudgedWith } from './judged-with.ts';
 
 /** What an analysis found. */
 export type AnalyzerResult = {
@@ -48,6 +49,8 @@ export type AnalyzerResult = {
   readonly coverage: Coverage;
   /** Which metric plays which role, and how sure that is. */
   readonly roles: Roles;
+  /** What it was judged with, where that is not the defaults; see `sayJudgedWith`. */
+  readonly judgedWith: JudgedWith;
   /** The result as a plain dictionary with snake_case names. */
   readonly toDict: () => Dict;
 };
@@ -87,7 +90,7 @@ export function analyzeWith(
   const { refused, rules } = rulesOfRun(columns, settings, options.onlyGivenRules === true);
   const judged = judgeFacts(columns, { ...settings, rules }, { nowMs });
   const facts = { ...judged, problems: [...refused, ...judged.problems] };
-  return resultOfFacts(columns, facts, settings, { ...options, nowMs });
+  return resultOfFacts(columns, facts, { ...settings, rules }, { ...options, nowMs });
 }
 
 /** The rules that a run is asked, those that are stored with it included. */
@@ -105,7 +108,7 @@ export function rulesOfRun(
 export function resultOfFacts(
   columns: RunColumns,
   facts: JudgedFacts,
-  { compatibility }: Pick<AnalyzerSettings, 'compatibility'>,
+  settings: AnalyzerSettings,
   options: AnalyzeOptions & { readonly nowMs: number },
 ): AnalyzerResult {
   const { createId = (prefix, name) => `${prefix}_${columns.run.runId}_${name}` } = options;
@@ -126,7 +129,7 @@ export function resultOfFacts(
   const silenced = silencedAlerts(alerts, silencesOf(columns.events), options.nowMs);
   const audible = new Set(audibleAlerts(alerts, silenced));
   let count = 0;
-  const isAbsolute = compatibility === 'abiotic-quark';
+  const isAbsolute = settings.compatibility === 'abiotic-quark';
   const counting = all.filter(({ alert }) => audible.has(alert));
   // What somebody has silenced keeps no score down.
   const isHeard = (category: AlertCategory): boolean =>
@@ -144,6 +147,7 @@ export function resultOfFacts(
     roles,
     problems,
     silenced,
+    judgedWith: judgedWithOf(settings),
     isAbsolute,
   });
 }
@@ -234,7 +238,11 @@ export function resultOf({
       health_scores: parts.healthScores.map((score) => score.toDict()),
       ...(isAbsolute
         ? {}
-        : { coverage: coverageDict(parts.coverage), roles: rolesDict(parts.roles) }),
+        : {
+            coverage: coverageDict(parts.coverage),
+            roles: rolesDict(parts.roles),
+            ...unlessEmpty('judged_with', judgedWithDict(parts.judgedWith)),
+          }),
       ...when('silenced', parts.silenced.map(silencedDict)),
       ...when('problems', parts.problems.map(problemDict)),
     }),
@@ -244,6 +252,10 @@ export function resultOf({
 /** A part of a result that most results do not have. */
 function when(name: string, list: readonly Dict[]): Dict {
   return list.length === 0 ? {} : { [name]: list };
+}
+
+function unlessEmpty(name: string, dict: Dict): Dict {
+  return Object.keys(dict).length === 0 ? {} : { [name]: dict };
 }
 
 function silencedDict({ alert, silence }: SilencedAlert): Dict {

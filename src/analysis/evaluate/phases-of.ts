@@ -12,8 +12,7 @@ import {
   checkPhaseConfig,
   type PhaseAnalyzerConfig,
   type PhaseAnalyzerSettings,
-} from '../phases/thresholds.ts';
-import { checkAnalyzerConfig } from './analyzer-config.ts';
+} from './phase-config.ts';
 import { judgeFacts } from './facts.ts';
 
 /** What a phase analysis found. */
@@ -51,7 +50,7 @@ export async function analyzePhases(
 /** The phases of columns, as records. */
 export function phasesOf(
   columns: RunColumns,
-  { keys, roles, thresholds }: PhaseAnalyzerSettings,
+  { analyzer, thresholds }: PhaseAnalyzerSettings,
   kernel: SeriesKernel,
   options: PhaseRecordOptions,
 ): PhaseAnalysisResult {
@@ -59,15 +58,8 @@ export function phasesOf(
   const { createId: create = (name) => `phs_${runId}_${name}` } = options;
   const nowMs = options.nowMs ?? systemClock.now();
   const timestamp = new Date(nowMs).toISOString();
-  checkRoleKeys('config.roles', roles, [...columns.metrics.keys()]);
-  const settings = checkAnalyzerConfig({
-    trainLossMetricKeys: keys.trainLoss,
-    valLossMetricKeys: keys.valLoss,
-    trainAccuracyMetricKeys: keys.trainAccuracy,
-    valAccuracyMetricKeys: keys.valAccuracy,
-    roles,
-  });
-  const facts = judgeFacts(columns, settings, { nowMs, phases: thresholds, kernel });
+  checkRoleKeys('config.roles', analyzer.roles, [...columns.metrics.keys()]);
+  const facts = judgeFacts(columns, analyzer, { nowMs, phases: thresholds, kernel });
   const phases = facts.phases.map((phase, i) =>
     recordOf(phase, { runId, timestamp, id: create(String(i)) }),
   );

@@ -1,10 +1,11 @@
 /** Finds and reads `quark.config.json` and `quark.config.mjs`. */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { dirname, extname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { invalidInput, messageOf, QuarkError } from '../../base/errors.ts';
-import { optional, readOptions, text } from '../../base/options.ts';
+import { optional, orNull, readOptions, text } from '../../base/options.ts';
 import { analyzerConfigOf, parseQuarkConfig } from '../config/quark-config.ts';
 import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
 
@@ -13,10 +14,12 @@ const NAMES = ['quark.config.mjs', 'quark.config.json'];
 
 /** Options of {@link loadQuarkConfig}. */
 export type LoadConfigOptions = {
-  /** The file, relative to `cwd`. Default: `quark.config.mjs` or else `quark.config.json`, in `cwd` or the nearest folder above. */
+  /** The file, relative to `cwd`. Default: `quark.config.mjs` or else `quark.config.json`, in `cwd`, the nearest folder above, or `home`. */
   readonly file?: string | undefined;
   /** Default: the working directory of the process. */
   readonly cwd?: string | undefined;
+  /** Where a file of the user lies, for what is in no project that has one. Null for none. Default: the home folder of the user. */
+  readonly home?: string | null | undefined;
 };
 
 /** A configuration that was found. */
@@ -29,7 +32,11 @@ export type LoadedConfig = {
 
 /**
  * Reads the configuration of a project: `quark.config.json` is data; `quark.config.mjs` is a module that is run, whose default export
- * may have rules with functions. Undefined where no file is named and none is found.
+ * may have rules with functions. One file counts, with all that it says: the nearest from the working directory upwards, or else the one in
+ * the home folder. Undefined where no file is named and none is found.
+ *
+ * A module that was found, rather than named, is run only if it belongs to the user of the process or to root, so that nobody runs what
+ * others have put above a shared folder.
  *
  * @throws {QuarkError} `invalid_input` naming the file, the field, its value and the rule for it
  * @example
@@ -39,20 +46,44 @@ export type LoadedConfig = {
 export async function loadQuarkConfig(
   options: LoadConfigOptions = {},
 ): Promise<LoadedConfig | undefined> {
-  const { cwd = process.cwd(), file } = readOptions('options', options, {
+  const {
+    cwd = process.cwd(),
+    file,
+    home,
+  } = readOptions('options', options, {
     file: optional(text()),
     cwd: optional(text()),
+    home: orNull(text(), homedir()),
   });
-  const path = file === undefined ? findConfig(resolve(cwd)) : resolve(cwd, file);
+  const path = file === undefined ? findConfig(resolve(cwd), home) : resolve(cwd, file);
   if (path === undefined) return undefined;
+  if (file === undefined && extname(path) === '.mjs') await checkOwner(path);
   return { path, config: extname(path) === '.mjs' ? await run(path) : await read(path) };
 }
 
-function findConfig(from: string): string | undefined {
+function findConfig(from: string, home: string | null): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
-    const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
-    if (found !== undefined || folder === dirname(folder)) return found;
+    const found = configIn(folder);
+    if (found !== undefined) return found;
+    if (folder === dirname(folder)) return home === null ? undefined : configIn(home);
   }
+}
+
+function configIn(folder: string): string | undefined {
+  return NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
+}
+
+/** Refuses a module of somebody else. Windows names no owners. */
+async function checkOwner(path: string): Promise<void> {
+  const me = process.getuid?.();
+  if (me === undefined) return;
+  const { uid } = await stat(path);
+  if (uid !== me && uid !== 0)
+    throw invalidInput(
+      path,
+      `a file of user ${uid}`,
+      'a file of your own or of root, as a module is run; name it to run it all the same',
+    );
 }
 
 async function read(path: string): Promise<AnalyzerEngineConfig> {

@@ -1,8 +1,5 @@
-/** What the phase analyzer is set by. */
-import { flag, numberWhere, orDefault, positive, readOptions } from '../../base/options.ts';
-import { checkRoles, type AskedRoles } from '../../records/run-roles.ts';
-import { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from '../signals/roles/role-keys.ts';
-import { metricKeyList } from '../signals/metric-keys.ts';
+/** Where phases begin. */
+import { numberWhere, positive, readOptions } from '../../base/options.ts';
 
 /**
  * Where phases begin. Changes are relative to the level of the loss before them (to a tenth of what the loss has fallen in all, where that is
@@ -45,58 +42,6 @@ export const DEFAULT_PHASE_ANALYZER_THRESHOLDS: PhaseSettings = Object.freeze({
   divergenceMinRelativeRegression: 0.15,
   divergenceFromBestRatio: 0.25,
 });
-
-/** Settings of the phase analyzer. */
-export type PhaseAnalyzerConfig = {
-  readonly thresholds?: PhaseAnalyzerThresholds;
-  /** Whether `analyze()` replaces what an earlier one found. Default true. */
-  readonly replaceExistingOutputs?: boolean;
-  /** Keys of the training loss, the preferred first. Default `train/loss`, `training/loss`. */
-  readonly trainLossMetricKeys?: readonly string[];
-  /** Keys of the validation loss. Default `val/loss`, `validation/loss`. */
-  readonly valLossMetricKeys?: readonly string[];
-  /** Keys of the training accuracy, 0 to 1 or 0 to 100. Default `train/accuracy`, `training/accuracy`, `train/acc`. */
-  readonly trainAccuracyMetricKeys?: readonly string[];
-  /** Keys of the validation accuracy. Default `val/accuracy`, `validation/accuracy`, `val/acc`. */
-  readonly valAccuracyMetricKeys?: readonly string[];
-  /**
-   * Metrics that play a role, by their keys; null for none. These go before what the run remembers, and before what is found by names. An
-   * analysis is refused where the run has no such metric. Default: none.
-   */
-  readonly roles?: AskedRoles;
-};
-
-/** A checked {@link PhaseAnalyzerConfig}. */
-export type PhaseAnalyzerSettings = {
-  readonly thresholds: PhaseSettings;
-  readonly replaceExistingOutputs: boolean;
-  readonly keys: RoleKeys;
-  readonly roles: AskedRoles;
-};
-
-/** @throws {QuarkError} `invalid_input` naming the option */
-export function checkPhaseConfig(config: PhaseAnalyzerConfig): PhaseAnalyzerSettings {
-  const { replaceExistingOutputs, roles, thresholds, ...keys } = readOptions('config', config, {
-    thresholds: (_field, given: PhaseAnalyzerThresholds = {}) => checkPhaseThresholds(given),
-    replaceExistingOutputs: orDefault(flag(), true),
-    trainLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainLoss),
-    valLossMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valLoss),
-    trainAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.trainAccuracy),
-    valAccuracyMetricKeys: metricKeyList(CONVENTIONAL_ROLE_KEYS.valAccuracy),
-    roles: checkRoles,
-  });
-  return {
-    thresholds,
-    replaceExistingOutputs,
-    roles,
-    keys: {
-      trainLoss: keys.trainLossMetricKeys,
-      valLoss: keys.valLossMetricKeys,
-      trainAccuracy: keys.trainAccuracyMetricKeys,
-      valAccuracy: keys.valAccuracyMetricKeys,
-    },
-  };
-}
 
 /** @throws {QuarkError} `invalid_input` naming the threshold */
 export function checkPhaseThresholds(given: PhaseAnalyzerThresholds = {}): PhaseSettings {

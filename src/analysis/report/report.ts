@@ -11,9 +11,10 @@ import { silencedAlerts, silencesOf } from '../alerts/silences.ts';
 import { checkComparisonConfig } from '../compare/compare-config.ts';
 import { loadRunData, runToCompare } from '../compare/run-data.ts';
 import { analyzePhases } from '../evaluate/phases-of.ts';
-import type { PhaseAnalyzerConfig } from '../phases/thresholds.ts';
+import type { PhaseAnalyzerConfig } from '../evaluate/phase-config.ts';
 import { analyzeColumns } from '../evaluate/analyze-columns.ts';
 import { checkAnalyzerConfig, type AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
+import { sayJudgedWith, type JudgedWith } from '../evaluate/judged-with.ts';
 import { rolesOf } from '../signals/metric-keys.ts';
 import { sayRoles } from '../signals/roles/say-roles.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
@@ -28,10 +29,10 @@ export type ReportOptions = {
   readonly title?: string;
   /**
    * How alerts and scores are found in a run that nobody has analysed. Where it says how to judge, as with roles, rules or thresholds, they
-   * are found anew, with the phases, also in a run that has stored ones.
+   * are found anew, with the phases, unless the stored ones were found with the same.
    */
   readonly analyzer?: AnalyzerEngineConfig;
-  /** The same for phases. Their roles are those of `analyzer`, unless they are given here. */
+  /** The same for phases. Their `analyzer` is the one above, unless one is given here. */
   readonly phases?: PhaseAnalyzerConfig;
   /** The instant of the report, in UTC epoch milliseconds. Default: now. */
   readonly nowMs?: number;
@@ -60,7 +61,7 @@ export async function report(
 ): Promise<RunReport> {
   checkOptionNames('options', options, ['title', 'analyzer', 'phases', 'nowMs']);
   const { analyzer = {}, nowMs = systemClock.now(), title } = options;
-  const phases = { roles: analyzer.roles ?? {}, ...options.phases };
+  const phases = { analyzer, ...options.phases };
   if (title !== undefined && typeof title !== 'string')
     throw invalidInput('options.title', title, 'text');
   const found =
@@ -100,14 +101,14 @@ async function analysed(
   analyzer: AnalyzerEngineConfig,
   phases: PhaseAnalyzerConfig,
 ): Promise<Found> {
-  const { alerts, healthScores } = analyzeColumns(columns, analyzer);
+  const { alerts, healthScores, judgedWith } = analyzeColumns(columns, analyzer);
   return {
     columns,
     alerts,
     healthScores,
     phases: (await analyzePhases(columns, phases)).phases,
     project: null,
-    facts: [],
+    facts: judgedWithFacts(judgedWith),
   };
 }
 
@@ -118,9 +119,8 @@ async function stored(
 ): Promise<Found> {
   const { runId, store } = await settle(source);
   const reader = source instanceof RunReader ? source : await openRun(store, runId);
-  const settings = checkComparisonConfig({ analyzer, phases });
-  const shown = { alerts: !isAsked(analyzer), phases: !isAsked(analyzer) && !isAsked(phases) };
-  const data = await loadRunData(runToCompare(reader), settings, await analysisKernel(), shown);
+  const settings = { ...checkComparisonConfig({ analyzer, phases }), areRolesOptional: false };
+  const data = await loadRunData(runToCompare(reader), settings, await analysisKernel());
   const scores = await readRecords(reader, healthScoreTable);
   // An earlier analysis may have been told to append: its last scores are the ones that count.
   const last = new Map(scores.records.map((score) => [score.scoreKey, score]));
@@ -138,18 +138,13 @@ async function stored(
       ...(data.metadata.phasesAreStored
         ? [['phases', 'as stored by an earlier analysis'] as const]
         : []),
+      ...judgedWithFacts(data.judgedWith),
     ],
   };
 }
 
-/** Whether a configuration says how to judge; then what was stored was judged otherwise. */
-function isAsked(config: AnalyzerEngineConfig | PhaseAnalyzerConfig): boolean {
-  return Object.entries(config).some(
-    ([name, given]) =>
-      name !== 'replaceExistingOutputs' &&
-      given !== undefined &&
-      (typeof given !== 'object' || given === null || Object.keys(given).length > 0),
-  );
+function judgedWithFacts(one: JudgedWith): ReportModel['facts'] {
+  return [['judged with', sayJudgedWith(one)]];
 }
 
 function factsOf(

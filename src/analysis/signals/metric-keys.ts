@@ -2,6 +2,7 @@
 import { invalidInput } from '../../base/errors.ts';
 import type { AskedRoles } from '../../records/run-roles.ts';
 import type { MetricSeries, RunColumns } from '../columns/run-columns.ts';
+import type { RoleKeys } from './roles/role-keys.ts';
 import { findRoleSet, type RoleSet } from './roles/roles.ts';
 
 /** Keys that the analyzer looks for, in order of preference. */
@@ -74,14 +75,15 @@ export type RoleSettings = MetricKeys & { readonly roles?: AskedRoles | undefine
 
 /** Roles by the settings of the analyzer, which go before what the run remembers. */
 export function rolesOf({ metrics, run }: RunColumns, keys: RoleSettings): RoleSet {
-  return findRoleSet(
-    metrics,
-    { ...run.roles, ...keys.roles },
-    {
-      trainLoss: keys.trainLossMetricKeys,
-      valLoss: keys.valLossMetricKeys,
-      trainAccuracy: keys.trainAccuracyMetricKeys,
-      valAccuracy: keys.valAccuracyMetricKeys,
-    },
-  );
+  return findRoleSet(metrics, { ...run.roles, ...keys.roles }, roleKeysOf(keys));
+}
+
+/** The keys that roles are looked for under first. */
+export function roleKeysOf(keys: MetricKeys): RoleKeys {
+  return {
+    trainLoss: keys.trainLossMetricKeys,
+    valLoss: keys.valLossMetricKeys,
+    trainAccuracy: keys.trainAccuracyMetricKeys,
+    valAccuracy: keys.valAccuracyMetricKeys,
+  };
 }

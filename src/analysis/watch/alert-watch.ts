@@ -19,6 +19,7 @@ import type { Found } from '../evaluate/find-all.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { storeRecords } from '../evaluate/stored-results.ts';
 import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
+import { judgedWithDict, judgedWithOf, SETTINGS_EVENT } from '../evaluate/judged-with.ts';
 import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
 import { RULES } from '../rules/rules.ts';
 import type { Finding, Rule } from '../signals/rule-types.ts';
@@ -124,6 +125,15 @@ export class AlertWatch implements AsyncDisposable {
         step: null,
         epoch: null,
         payload: rulesPayload(analyzer.rules),
+      });
+    const used = judgedWithDict(judgedWithOf(analyzer));
+    if (settings.persist && Object.keys(used).length > 0)
+      handle.notify({
+        eventType: SETTINGS_EVENT,
+        severity: 'info',
+        step: null,
+        epoch: null,
+        payload: used,
       });
     // What a run that goes on has already.
     this.#appended('metrics', []);

@@ -23,7 +23,7 @@ import {
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { judgeInSteps } from '../evaluate/facts.ts';
 import { phaseResultOf, phasesOf, type PhaseAnalysisResult } from '../evaluate/phases-of.ts';
-import type { PhaseAnalyzerSettings } from '../phases/thresholds.ts';
+import type { PhaseAnalyzerSettings } from '../evaluate/phase-config.ts';
 
 /** What a job is given of a run: what the store says of it, and its columns where the caller has read them. */
 export type JobRun = {
@@ -145,7 +145,7 @@ async function alertsOf(
     if (done === true) {
       const options = { nowMs, createId: (prefix: 'alr' | 'hsc') => createId(prefix, nowMs) };
       const facts = { ...value, problems: [...refused, ...value.problems] };
-      return resultOfFacts(columns, facts, settings, options);
+      return resultOfFacts(columns, facts, { ...settings, rules }, options);
     }
     onShare?.(value);
     await turn?.();

@@ -3,7 +3,6 @@ import { userInfo } from 'node:os';
 import {
   alertIdentity,
   AnalyzerEngine,
-  configForRun,
   RULE_IDS,
   type AnalyzerResult,
   type Silence,
@@ -20,7 +19,7 @@ import {
   type Command,
   type CommandContext,
 } from '../support/command.ts';
-import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
+import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { durationMs } from '../support/durations.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
 import { severityColor } from './analyze.ts';
@@ -39,7 +38,7 @@ export const alertsCommand: Command = {
     withStore(context, async (store) => {
       const { args, io, style } = context;
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const config = configForRun(await givenConfig(context), await reader.metricKeys());
+      const config = (await judging(context))(await reader.metricKeys());
       const engine = new AnalyzerEngine(reader, config);
       const result = await engine.analyze({ persist: false });
       const silences = await engine.readSilences();

@@ -2,10 +2,10 @@
 import {
   AnalyzerEngine,
   audibleAlerts,
-  configForRun,
   findHardBatches,
   groupAlerts,
   loadRunColumns,
+  sayJudgedWith,
   sayRoles,
   tabulateHardBatches,
   type AlertGroup,
@@ -15,7 +15,7 @@ import {
 } from '../../analysis.ts';
 import { ALERT_SEVERITIES, type AlertRecord, type RunReader } from '../../index.ts';
 import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
-import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
+import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import {
   EXIT,
   findRunByPrefix,
@@ -26,7 +26,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import type { CliIo } from '../support/io.ts';
-import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
+import { ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const analyzeCommand: Command = {
@@ -52,16 +52,14 @@ export const analyzeCommand: Command = {
   },
   run: ({ io, args, style }) => {
     const failOn = args.text('fail-on');
-    const roles = askedRoles(args);
     const least = ALERT_SEVERITIES.findIndex((severity) => severity === failOn);
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const results: { result: AnalyzerResult; data: HardBatches | undefined }[] = [];
       const persist = checkSaves(args, runs, 'analyze');
-      const config = await givenConfig({ args, io });
+      const settingsFor = await judging({ args, io });
       for (const { name, reader } of runs) {
         const columns = await loadRunColumns(reader);
-        const own = configForRun(config, columns.metrics.keys());
-        const settings = { ...own, roles: { ...own.roles, ...roles } };
+        const settings = settingsFor(columns.metrics.keys());
         const result = await new AnalyzerEngine(reader, settings).analyze({ persist, columns });
         const data = columns.batches.rowCount === 0 ? undefined : findHardBatches(columns);
         results.push({ result, data });
@@ -127,7 +125,11 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
           : 'No alerts.\n';
   const judgedBy = sayRoles(result.roles);
   const by = judgedBy === '' ? '' : `Judged by ${onTerminal(judgedBy)}.\n`;
-  return [`${first}\n`, by, found, scores, notes].filter((part) => part !== '').join('\n');
+  const judgedWith = sayJudgedWith(result.judgedWith);
+  const settings = judgedWith === '' ? '' : `Judged with ${onTerminal(judgedWith)}.\n`;
+  return [`${first}\n`, `${by}${settings}`, found, scores, notes]
+    .filter((part) => part !== '')
+    .join('\n');
 }
 
 /** What nobody has silenced: the rest is named beneath, with the reason. */
@@ -208,7 +210,7 @@ export const watchCommand: Command = {
     withStore(context, async (store) => {
       const { args, io, style } = context;
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const config = configForRun(await givenConfig(context), await reader.metricKeys());
+      const config = (await judging(context))(await reader.metricKeys());
       const writes: Promise<void>[] = [];
       const watch = new AnalyzerEngine(reader, config).watch({
         persist: false,

@@ -1,7 +1,6 @@
 /** `quark compare RUN|PATH RUN|PATH...`: two runs side by side, or groups of many. */
 import {
   ComparisonEngine,
-  type ComparisonEngineConfig,
   type GroupComparison,
   type MetricDiff,
   type MetricTargetSpec,
@@ -9,6 +8,7 @@ import {
 } from '../../analysis.ts';
 import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { columns, UsageError } from '../support/args.ts';
+import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { onTerminal, shortNumber, table, type Style } from '../support/text.ts';
 
@@ -20,6 +20,7 @@ export const compareCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       ...PATTERN_OPTION,
+      ...CONFIG_OPTIONS,
       target: {
         kind: 'list',
         value: 'KEY>=VALUE',
@@ -36,14 +37,15 @@ export const compareCommand: Command = {
     ],
   },
   run: ({ io, args, style }) => {
-    const config: ComparisonEngineConfig = {
-      metricTargets: (args.list('target') ?? []).map(parseTarget),
-    };
+    const metricTargets = (args.list('target') ?? []).map(parseTarget);
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const [first, second, ...others] = runs;
       if (first === undefined || second === undefined)
         throw new UsageError('A comparison needs two runs', 'compare');
-      const engine = new ComparisonEngine(first.reader, config);
+      const settingsFor = await judging({ args, io });
+      const keys = await Promise.all(runs.map(({ reader }) => reader.metricKeys()));
+      const analyzer = settingsFor(keys.flat());
+      const engine = new ComparisonEngine(first.reader, { metricTargets, analyzer });
       const width = io.stdout.columns;
       if (others.length > 0) {
         if (args.flag('baseline'))

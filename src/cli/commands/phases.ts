@@ -1,8 +1,9 @@
 /** `quark phases RUN|PATH`: the training regimes of a run. */
 import { PhaseAnalyzer, type PhaseAnalysisResult } from '../../analysis.ts';
 import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
-import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
+import { ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal, table, type Style } from '../support/text.ts';
 
 export const phasesCommand: Command = {
@@ -14,6 +15,7 @@ export const phasesCommand: Command = {
       ...STORAGE_OPTIONS,
       ...ROLE_OPTIONS,
       ...PATTERN_OPTION,
+      ...CONFIG_OPTIONS,
       save: { kind: 'flag', help: 'Keep the result with the stored run.' },
       json: JSON_OPTION,
     },
@@ -23,10 +25,10 @@ export const phasesCommand: Command = {
     withRuns({ io, args }, args.positionals, async (runs) => {
       const results: PhaseAnalysisResult[] = [];
       const persist = checkSaves(args, runs, 'phases');
+      const settingsFor = await judging({ args, io });
       for (const { name, reader } of runs) {
-        const result = await new PhaseAnalyzer(reader, { roles: askedRoles(args) }).analyze({
-          persist,
-        });
+        const analyzer = settingsFor(await reader.metricKeys());
+        const result = await new PhaseAnalyzer(reader, { analyzer }).analyze({ persist });
         results.push(result);
         if (args.flag('json')) continue;
         if (runs.length > 1) await io.stdout.write(`${style.bold(onTerminal(name))}\n`);

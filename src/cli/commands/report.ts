@@ -1,12 +1,12 @@
 /** `quark report RUN|PATH`: what a run means, as Markdown or as one HTML file. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { configForRun, report } from '../../analysis.ts';
+import { report } from '../../analysis.ts';
 import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
-import { CONFIG_OPTIONS, givenConfig } from '../support/config.ts';
+import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { UsageError } from '../support/args.ts';
 import { EXIT, STORAGE_OPTIONS, unwritable, type Command } from '../support/command.ts';
-import { askedRoles, ROLE_OPTIONS } from '../support/role-options.ts';
+import { ROLE_OPTIONS } from '../support/role-options.ts';
 import { onTerminal } from '../support/text.ts';
 
 export const reportCommand: Command = {
@@ -41,12 +41,10 @@ export const reportCommand: Command = {
       }
       const out = args.text('out');
       const title = args.text('title') ?? (run.isStored ? undefined : run.name);
-      const config = await givenConfig({ args, io });
-      const own = configForRun(config, await run.reader.metricKeys());
-      const roles = { ...own.roles, ...askedRoles(args) };
+      const settingsFor = await judging({ args, io });
       const made = await report(run.reader, {
         ...(title === undefined ? {} : { title }),
-        analyzer: { ...own, roles },
+        analyzer: settingsFor(await run.reader.metricKeys()),
       });
       const isHtml = args.flag('html') || /\.html?$/iu.test(out ?? '');
       const text = isHtml ? made.html : made.markdown;

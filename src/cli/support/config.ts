@@ -1,11 +1,17 @@
 /** `--config`: the rules, thresholds and roles of a project. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parseQuarkConfig, type AnalyzerEngineConfig, type QuarkConfig } from '../../analysis.ts';
+import {
+  configForRun,
+  parseQuarkConfig,
+  type AnalyzerEngineConfig,
+  type QuarkConfig,
+} from '../../analysis.ts';
 import { QuarkError } from '../../index.ts';
 import { loadQuarkConfig } from '../../node.ts';
 import { UsageError, type OptionSpec } from './args.ts';
 import type { CommandContext } from './command.ts';
+import { askedRoles } from './role-options.ts';
 import { onTerminal } from './text.ts';
 
 /** The options of commands that judge runs. */
@@ -13,17 +19,29 @@ export const CONFIG_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   config: {
     kind: 'text',
     value: 'FILE',
-    help: 'Rules, thresholds and roles: a quark.config.json, or a quark.config.mjs, which is run. Default: the one in this folder or the nearest above.',
+    help: 'Rules, thresholds and roles: a quark.config.json, or a quark.config.mjs, which is run. Default: the one in this folder, the nearest above, or your home folder.',
   },
   'no-config': { kind: 'flag', help: 'Use none, also where there is one.' },
 };
 
 /**
- * The configuration that the options name, or that is found; says which it is, on standard error.
+ * By what a command judges a run that has the given metrics: by the configuration that the options name, or that is found, and by the
+ * roles that the options give. Says on standard error which configuration was found.
  *
  * @throws {QuarkError} `invalid_input` naming the file, the field, its value and the rule for it
  */
-export async function givenConfig({
+export async function judging(
+  context: Pick<CommandContext, 'args' | 'io'>,
+): Promise<(keys: Iterable<string>) => AnalyzerEngineConfig> {
+  const config = await givenConfig(context);
+  const asked = askedRoles(context.args);
+  return (keys) => {
+    const own = configForRun(config, keys);
+    return { ...own, roles: { ...own.roles, ...asked } };
+  };
+}
+
+async function givenConfig({
   args,
   io,
 }: Pick<CommandContext, 'args' | 'io'>): Promise<AnalyzerEngineConfig> {
@@ -32,7 +50,8 @@ export async function givenConfig({
     if (file !== undefined) throw new UsageError('Give either --config or --no-config, not both');
     return {};
   }
-  const loaded = await loadQuarkConfig({ cwd: io.cwd, file });
+  const home = io.env['HOME'] || io.env['USERPROFILE'] || null;
+  const loaded = await loadQuarkConfig({ cwd: io.cwd, file, home });
   if (loaded === undefined) return {};
   if (file === undefined)
     await io.stderr.write(`Judged with ${onTerminal(loaded.path)}; --no-config goes without.\n`);

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -179,6 +179,31 @@ test('a configuration is found from a folder upwards, the module before the data
   await expect(loadQuarkConfig({ file: join(folder, 'empty.mjs') })).rejects.toThrow(
     /a module whose default export is a configuration/,
   );
+});
+
+test('without one in the project the file in the home folder counts, whole', async () => {
+  const [home, project] = [join(folder, 'home'), mkdtempSync(join(tmpdir(), 'quark-project-'))];
+  mkdirSync(home);
+  writeFileSync(join(home, 'quark.config.json'), JSON.stringify({ disabledRules: ['plateau'] }));
+  const found = await loadQuarkConfig({ cwd: project, home });
+  expect(found?.path).toBe(join(home, 'quark.config.json'));
+  expect(await loadQuarkConfig({ cwd: project, home: null })).toBeUndefined();
+  writeFileSync(join(project, 'quark.config.json'), JSON.stringify({ rules: [RULE] }));
+  const nearer = await loadQuarkConfig({ cwd: project, home });
+  expect(nearer?.config).toEqual({ rules: [RULE] });
+  rmSync(project, { recursive: true });
+});
+
+test.runIf(process.getuid?.() === 0)('a module of somebody else is run only by name', async () => {
+  const project = mkdtempSync(join(tmpdir(), 'quark-shared-'));
+  const path = join(project, 'quark.config.mjs');
+  writeFileSync(path, 'export default { disabledRules: ["plateau"] };');
+  chownSync(path, 4321, 4321);
+  await expect(loadQuarkConfig({ cwd: project })).rejects.toThrow(
+    /must be a file of your own or of root, .* got "a file of user 4321"/,
+  );
+  expect((await loadQuarkConfig({ cwd: project, file: path }))?.path).toBe(path);
+  rmSync(project, { recursive: true });
 });
 
 test('roles of a project are those that a run has', () => {
