@@ -27,6 +27,7 @@ export {
   type RecordingProblem,
   type RecordingStatus,
 } from './session/recording-health.ts';
+export { type TrainingTotal } from './session/training-total.ts';
 export { RunContext } from './session/run-context.ts';
 export {
   configurePersistence,
@@ -52,6 +53,11 @@ export {
   type MetricsLoggerOptions,
   type NonFinitePolicy,
 } from './session/metrics-logger.ts';
+export {
+  AGGREGATE_KINDS,
+  type AggregateKind,
+  type MetricAggregate,
+} from './session/metric-aggregates.ts';
 export {
   DEFAULT_EVENT_SEVERITIES,
   defaultSeverity,

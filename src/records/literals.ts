@@ -98,3 +98,6 @@ export const PHASE_NAMES = [
 ] as const;
 /** A training regime. */
 export type PhaseName = (typeof PHASE_NAMES)[number];
+
+/** Type of the event that says how long a training is meant to be. */
+export const TRAINING_TOTAL = 'training_total';

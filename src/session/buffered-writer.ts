@@ -86,6 +86,8 @@ export type WriterExtras = {
   readonly gate?: RowGate;
   /** Whether the session flushes and closes it; false where the owner has work to finish before its rows are complete. Default true. */
   readonly isAttached?: boolean;
+  /** Adds the last rows, before the writer is closed. */
+  readonly finish?: () => void;
 };
 
 export class BufferedWriter implements OpenWriter {
@@ -94,6 +96,7 @@ export class BufferedWriter implements OpenWriter {
   readonly #buffer: RowBuffer;
   readonly #options: Required<WriterOptions>;
   readonly #gate: RowGate | undefined;
+  #finish: (() => void) | undefined;
   readonly #writerId: string;
   readonly #detach: () => void;
   #saver: RowSaver | undefined;
@@ -122,13 +125,14 @@ export class BufferedWriter implements OpenWriter {
     table: TableDefinition,
     buffer: RowBuffer,
     options: WriterOptions,
-    { gate, isAttached = true }: WriterExtras = {},
+    { finish, gate, isAttached = true }: WriterExtras = {},
   ) {
     this.#handle = handle;
     this.#table = table;
     this.#buffer = buffer;
     this.#options = checkWriterOptions(options);
     this.#gate = gate;
+    this.#finish = finish;
     this.#writerId = createId('wrt', handle.clock.now());
     this.#saver = this.#newSaver();
     this.#detach = isAttached ? handle.attach(this) : () => undefined;
@@ -155,6 +159,11 @@ export class BufferedWriter implements OpenWriter {
    */
   admit(): boolean {
     this.check();
+    return this.makeRoom();
+  }
+
+  /** The same for rows that were checked when they came, and are added later. */
+  makeRoom(): boolean {
     if (this.#handle.fenced !== undefined) {
       this.#droppedRows++;
       return false;
@@ -257,6 +266,9 @@ export class BufferedWriter implements OpenWriter {
 
   /** Flushes and stops taking rows. After a failure it may be called again. */
   async close(): Promise<void> {
+    const finish = this.#finish;
+    this.#finish = undefined;
+    finish?.();
     this.#isClosed = true;
     await this.drain();
     this.#cancelTimer?.();

@@ -2,8 +2,8 @@ import { checkInstant, checkOptionNames, isGiven } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
-import { parseKey } from '../base/names.ts';
-import { literal, readOptions } from '../base/options.ts';
+import { parseKey, type KeyParts } from '../base/names.ts';
+import { literal, optional, readOptions } from '../base/options.ts';
 import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import { readMetricColumns } from '../read/metric-columns.ts';
@@ -18,6 +18,7 @@ import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
 import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
+import { checkAggregates, MetricAggregator, type MetricAggregate } from './metric-aggregates.ts';
 import type { TrainingSession } from './training-session.ts';
 
 /** What {@link MetricsLogger} does with NaN and infinities. */
@@ -32,6 +33,14 @@ export type MetricsLoggerOptions = WriterOptions & {
    * Default: `reject` in strict mode, `store` else.
    */
   readonly nonFinite?: NonFinitePolicy;
+  /**
+   * Metrics, by their full key, of which fewer samples are recorded than are logged: means, statistics, the last ones. Descriptions and
+   * metadata of their samples are not recorded. Default none.
+   *
+   * @example
+   * new MetricsLogger(session, { aggregate: { 'train/loss': { kind: 'mean', every: 100 } } });
+   */
+  readonly aggregate?: Readonly<Record<string, MetricAggregate>>;
 };
 
 /** Where a sample belongs. At least `step` or `epoch` must be given; both are non-negative integers. */
@@ -71,8 +80,12 @@ export class MetricsLogger implements AsyncDisposable {
   readonly #buffer = new MetricBuffer();
   readonly #writer: BufferedWriter;
   readonly #keys = new Map<string, MetricKey>();
+  #nextKey = 0;
   readonly #nonFinite = new Map<string, number>();
   readonly #rejectsNonFinite: boolean;
+  readonly #aggregates: ReturnType<typeof checkAggregates> | undefined;
+  /** By the numbers of their keys. */
+  readonly #aggregators = new Map<number, MetricAggregator>();
 
   /**
    * @param session a session, or a context made by one
@@ -80,12 +93,16 @@ export class MetricsLogger implements AsyncDisposable {
    */
   constructor(session: TrainingSession | RunContext, options: MetricsLoggerOptions = {}) {
     this.#handle = handleOf(session);
-    const { nonFinite, ...writerOptions } = readOptions('options', options, {
+    const { aggregate, nonFinite, ...writerOptions } = readOptions('options', options, {
+      aggregate: optional(checkAggregates),
       nonFinite: literal(NON_FINITE_POLICIES, this.#handle.strictMode ? 'reject' : 'store'),
       ...WRITER_RULES,
     });
     this.#rejectsNonFinite = nonFinite === 'reject';
-    this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions);
+    this.#aggregates = aggregate;
+    this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions, {
+      finish: () => this.#aggregators.forEach((aggregator) => aggregator.finish()),
+    });
   }
 
   /** How many samples are buffered, how many were dropped, and why writing failed last. */
@@ -132,9 +149,11 @@ export class MetricsLogger implements AsyncDisposable {
       };
     }
     this.#checkValue(key.key, value);
-    const isAdmitted = this.#writer.admit();
+    const aggregator = this.#aggregators.get(key.id);
+    const isAdmitted = this.#admit(aggregator);
     if (value - value !== 0) this.#countNonFinite(key, value, stepNumber, epochNumber);
-    if (isAdmitted) {
+    if (aggregator !== undefined) aggregator.add(value, stepNumber, epochNumber, timeMs);
+    else if (isAdmitted) {
       this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
       if (notes !== null) this.#buffer.annotate(notes.description, metadataText);
     }
@@ -195,13 +214,15 @@ export class MetricsLogger implements AsyncDisposable {
       options.timestamp === undefined
         ? this.#handle.clock.now()
         : checkInstant('timestamp', options.timestamp);
+    const aggregator = this.#aggregators.get(key.id);
     for (let i = 0; i < values.length; i++) {
       const value = values[i] ?? Number.NaN;
       const step = steps[i] ?? Number.NaN;
       const epoch = options.epochs?.[i] ?? Number.NaN;
-      const isAdmitted = this.#writer.admit();
+      const isAdmitted = this.#admit(aggregator);
       if (value - value !== 0) this.#countNonFinite(key, value, step, epoch);
-      if (!isAdmitted) continue;
+      if (aggregator !== undefined) aggregator.add(value, step, epoch, timeMs);
+      if (aggregator !== undefined || !isAdmitted) continue;
       this.#buffer.push(key.id, value, step, epoch, timeMs);
       if ((i & COLUMN_CHUNK) === COLUMN_CHUNK) this.#writer.added();
     }
@@ -243,6 +264,13 @@ export class MetricsLogger implements AsyncDisposable {
     return this.close();
   }
 
+  /** A sample that is aggregated needs no room of its own. */
+  #admit(aggregator: MetricAggregator | undefined): boolean {
+    if (aggregator === undefined) return this.#writer.admit();
+    this.#writer.check();
+    return false;
+  }
+
   #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {
     const namespace = options?.namespace;
     const text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
@@ -253,9 +281,23 @@ export class MetricsLogger implements AsyncDisposable {
     // Once a key: looking at the names of every sample would cost 10 ns each.
     checkOptionNames('options', options, LOG_OPTION_NAMES);
     const { namespace } = options;
-    const { key, namespace: parsed, name } = parseKey('metric', metric, namespace);
-    const entry = { id: this.#keys.size, key, namespace: parsed, name };
+    const entry = this.#newKey(parseKey('metric', metric, namespace));
+    const { key } = entry;
     this.#keys.set(text, entry);
+    const settings = this.#aggregates?.get(key);
+    if (settings === undefined) return entry;
+    const keys = new Map([['', entry]]);
+    const aggregator = new MetricAggregator(settings, (suffix, { epoch, step, timeMs, value }) => {
+      const target = keys.get(suffix) ?? this.#newKey(parseKey('metric', `${key}${suffix}`));
+      keys.set(suffix, target);
+      if (this.#writer.makeRoom()) this.#buffer.push(target.id, value, step, epoch, timeMs);
+    });
+    this.#aggregators.set(entry.id, aggregator);
+    return entry;
+  }
+
+  #newKey({ key, name, namespace }: KeyParts): MetricKey {
+    const entry = { id: this.#nextKey++, key, namespace, name };
     this.#buffer.addKey(entry);
     return entry;
   }

@@ -36,6 +36,7 @@ import {
 import { checkRunning } from './run-state.ts';
 import type { SessionCore } from './session-core.ts';
 import { takeOver } from './take-over.ts';
+import { totalEvent, type TrainingTotal } from './training-total.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
@@ -260,6 +261,22 @@ export class TrainingSession implements AsyncDisposable {
     this.#alerts.add(alert);
     const [stored = alert] = await this.#alerts.flush();
     return stored;
+  }
+
+  /**
+   * Says how long the training is meant to be, so that `quark show`, `quark watch` and the page can tell what is left of it
+   * (`readProgress` of `quark-sdk/profiler`). The last total counts; `quarkCallback` gives it by itself.
+   *
+   * @example
+   * await session.setTotal({ epochs: 10, stepsPerEpoch: 938 });
+   *
+   * @throws {QuarkError} `invalid_input` naming the option, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  async setTotal(total: TrainingTotal): Promise<void> {
+    const event = totalEvent(this.#core, total);
+    this.#core.checkOpen();
+    await this.#core.record(event);
   }
 
   /**

@@ -153,6 +153,7 @@ describe('exported names', () => {
   test('quark-sdk', async () => {
     expect(await namesOf('index')).toMatchInlineSnapshot(`
       [
+        "AGGREGATE_KINDS",
         "ALERT_CATEGORIES",
         "ALERT_SEVERITIES",
         "ARTIFACT_PAYLOAD_FORMATS",
