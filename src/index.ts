@@ -27,7 +27,7 @@ export {
   type RecordingProblem,
   type RecordingStatus,
 } from './session/recording-health.ts';
-export { type TrainingTotal } from './session/training-total.ts';
+export { type TrainingTotal } from './records/training-total.ts';
 export { RunContext } from './session/run-context.ts';
 export {
   configurePersistence,
@@ -57,7 +57,7 @@ export {
   AGGREGATE_KINDS,
   type AggregateKind,
   type MetricAggregate,
-} from './session/metric-aggregates.ts';
+} from './session/aggregates/metric-aggregates.ts';
 export {
   DEFAULT_EVENT_SEVERITIES,
   defaultSeverity,

@@ -98,6 +98,3 @@ export const PHASE_NAMES = [
 ] as const;
 /** A training regime. */
 export type PhaseName = (typeof PHASE_NAMES)[number];
-
-/** Type of the event that says how long a training is meant to be. */
-export const TRAINING_TOTAL = 'training_total';

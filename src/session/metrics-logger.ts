@@ -18,7 +18,11 @@ import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
 import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
-import { checkAggregates, MetricAggregator, type MetricAggregate } from './metric-aggregates.ts';
+import {
+  checkAggregates,
+  MetricAggregator,
+  type MetricAggregate,
+} from './aggregates/metric-aggregates.ts';
 import type { TrainingSession } from './training-session.ts';
 
 /** What {@link MetricsLogger} does with NaN and infinities. */

@@ -9,6 +9,7 @@ import {
   type RunStatus,
   type TerminalRunStatus,
 } from '../records/literals.ts';
+import { TRAINING_TOTAL, totalPayload, type TrainingTotal } from '../records/training-total.ts';
 import { userAlertOf } from '../records/user-alert.ts';
 import type { Dict } from '../schema/record.ts';
 import type { Store } from '../store/store.ts';
@@ -36,7 +37,6 @@ import {
 import { checkRunning } from './run-state.ts';
 import type { SessionCore } from './session-core.ts';
 import { takeOver } from './take-over.ts';
-import { totalEvent, type TrainingTotal } from './training-total.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
@@ -274,9 +274,11 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {SessionStoreError} in strict mode, when the store failed
    */
   async setTotal(total: TrainingTotal): Promise<void> {
-    const event = totalEvent(this.#core, total);
+    const payload = totalPayload(total);
     this.#core.checkOpen();
-    await this.#core.record(event);
+    await this.#core.record(
+      createEvent(this.#core, TRAINING_TOTAL, { severity: 'debug', payload }),
+    );
   }
 
   /**

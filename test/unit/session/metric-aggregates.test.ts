@@ -11,7 +11,7 @@ import {
   type Store,
   type TrainingSession,
 } from 'quark-sdk';
-import { Moments } from '../../../src/base/moments.ts';
+import { RunningMoments } from '../../../src/base/running-moments.ts';
 import { exactMoments } from '../../support/exact-moments.ts';
 import { drawn } from '../../support/hard-series.ts';
 import { runs } from '../../support/property.ts';
@@ -182,7 +182,11 @@ test('moments are those of exact arithmetic, and so are those of streams that we
       (name, length, seed, share) => {
         const values = [...drawn(name, length, seed)];
         const cut = Math.floor(share * length);
-        const [all, left, right] = [new Moments(), new Moments(), new Moments()];
+        const [all, left, right] = [
+          new RunningMoments(),
+          new RunningMoments(),
+          new RunningMoments(),
+        ];
         values.forEach((value, i) => {
           all.add(value);
           (i < cut ? left : right).add(value);

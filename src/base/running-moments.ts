@@ -2,7 +2,7 @@
  * Count, mean, deviation and extremes of a stream of numbers, by Welford's recurrence: the mean of _n_ numbers is within a few
  * units of n·2^-53 times their size, whatever their offset. NaN and infinities make mean and deviation NaN; the extremes are those of the numbers that are not NaN.
  */
-export class Moments {
+export class RunningMoments {
   /** How many numbers were added. */
   count = 0;
   /** The least; Infinity when there is none. */
@@ -32,7 +32,7 @@ export class Moments {
   }
 
   /** Adds what another stream had, as Chan, Golub and LeVeque do. */
-  merge({ count, max, mean, min, std }: MomentValues): void {
+  merge({ count, max, mean, min, std }: Readonly<MomentValues>): void {
     if (count === 0) return;
     const total = this.count + count;
     const delta = mean - this.#mean;
@@ -44,7 +44,7 @@ export class Moments {
   }
 }
 
-/** What {@link Moments} say. */
+/** What {@link RunningMoments} say. */
 export type MomentValues = {
   readonly count: number;
   readonly mean: number;

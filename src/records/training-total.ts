@@ -1,10 +1,10 @@
-/** How long a training is meant to be, as its program says. */
+/** How long a training is meant to be, as its program says: an event of the run. */
 import { invalidInput } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
 import { optional, positive, readOptions } from '../base/options.ts';
-import { createEvent } from './event-logger.ts';
-import type { RunHandle } from './run-handle.ts';
-import type { EventRecord } from '../records/event.ts';
-import { TRAINING_TOTAL } from '../records/literals.ts';
+
+/** Type of the event. Its payload has `epochs`, `steps_per_epoch` and `steps`; what is not known is null. */
+export const TRAINING_TOTAL = 'training_total';
 
 /** How long a training is meant to be: `steps`, or `epochs`, or `epochs` and `stepsPerEpoch`. */
 export type TrainingTotal = {
@@ -16,11 +16,8 @@ export type TrainingTotal = {
   readonly steps?: number | undefined;
 };
 
-/** The event that stores a total. @throws {QuarkError} `invalid_input` naming the option */
-export function totalEvent(
-  handle: Pick<RunHandle, 'clock' | 'runId'>,
-  total: TrainingTotal,
-): EventRecord {
+/** The payload of the event. @throws {QuarkError} `invalid_input` naming the option */
+export function totalPayload(total: TrainingTotal): JsonObject {
   const rule = optional(positive());
   const { epochs, steps, stepsPerEpoch } = readOptions('total', total, {
     epochs: rule,
@@ -31,13 +28,10 @@ export function totalEvent(
     throw invalidInput('total', total, 'an object with epochs or steps');
   if (steps !== undefined && stepsPerEpoch !== undefined && epochs !== undefined)
     throw invalidInput('total.steps', steps, 'left out when epochs and stepsPerEpoch are given');
-  const all = steps ?? (stepsPerEpoch === undefined ? undefined : (epochs ?? 0) * stepsPerEpoch);
-  return createEvent(handle, TRAINING_TOTAL, {
-    severity: 'debug',
-    payload: {
-      epochs: epochs ?? null,
-      steps_per_epoch: stepsPerEpoch ?? null,
-      steps: all ?? null,
-    },
-  });
+  const product = stepsPerEpoch === undefined ? null : (epochs ?? 0) * stepsPerEpoch;
+  return {
+    epochs: epochs ?? null,
+    steps_per_epoch: stepsPerEpoch ?? null,
+    steps: steps ?? product,
+  };
 }

@@ -1,9 +1,9 @@
 /** What a logger records of a metric that is logged more often than it is worth storing: one sample for many. */
-import { checkLiteral } from '../base/assert.ts';
-import { invalidInput } from '../base/errors.ts';
-import { Moments } from '../base/moments.ts';
-import { checkKey } from '../base/names.ts';
-import { count, numberWhere, optional, positive, readOptions } from '../base/options.ts';
+import { checkLiteral } from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { RunningMoments } from '../../base/running-moments.ts';
+import { checkKey } from '../../base/names.ts';
+import { count, numberWhere, optional, positive, readOptions } from '../../base/options.ts';
 
 /** How samples of a metric become fewer; see {@link MetricAggregate}. */
 export const AGGREGATE_KINDS = ['value', 'mean', 'ring', 'statistics'] as const;
@@ -94,7 +94,7 @@ export class MetricAggregator {
   readonly #settings: Settings;
   readonly #emit: Emit;
   #left: number;
-  #window = new Moments();
+  #window = new RunningMoments();
   /** Samples since the window began, or since a value was recorded. */
   #count = 0;
   #start: Sample | undefined;
@@ -165,7 +165,7 @@ export class MetricAggregator {
     this.#last = undefined;
     if (this.#settings.kind === 'value') return this.#emit('', at);
     const { count: total, max, mean, min, std } = this.#window;
-    this.#window = new Moments();
+    this.#window = new RunningMoments();
     this.#start = undefined;
     this.#count = 0;
     if (this.#settings.kind === 'mean') return this.#emit('', { ...at, value: mean });
