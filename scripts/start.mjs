@@ -1,4 +1,5 @@
-// `npm start`: builds what is missing or older than its sources, then runs `quark demo` with the arguments given.
+// `npm start`: builds what is missing or older than its sources, then runs `quark demo` with the arguments given. What the build
+// prints is shown where it fails only.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,12 +35,18 @@ function isStale() {
 if (isStale()) {
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
+  process.stderr.write('Building quark-sdk, once: this takes about a minute ...\n');
   const built = spawnSync(command, [...args, 'run', 'build'], {
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+    maxBuffer: 64 << 20,
     shell: !npm && process.platform === 'win32',
   });
-  if (built.status !== 0) process.exit(built.status ?? 1);
+  if (built.status !== 0) {
+    process.stderr.write(`${built.stdout ?? ''}${built.stderr ?? ''}The build failed.\n`);
+    process.exit(built.status ?? 1);
+  }
 }
 
 // In this process, so that signals and the terminal reach the command as if it had been started by itself.

@@ -174,7 +174,7 @@ function Actions(props: { readonly state: DropState; readonly isBusy: boolean })
           Keep in this browser
         </Button>
         <Button isSmall onClick={forgetDropped}>
-          Let go
+          Discard
         </Button>
       </div>
       <p class="quiet small">In memory only, until you keep them. Nothing leaves this machine.</p>

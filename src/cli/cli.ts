@@ -37,6 +37,7 @@ import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/users.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
+import { closestTo } from './support/suggest.ts';
 import { onTerminal, styleFor } from './support/text.ts';
 
 const COMMANDS: readonly Command[] = [
@@ -104,7 +105,14 @@ async function dispatch(args: readonly string[], io: CliIo): Promise<number> {
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
   const command = COMMANDS.find(({ spec }) => spec.name === name);
-  if (command === undefined) throw new UsageError(`There is no command "${name}"`);
+  if (command === undefined) {
+    const closest = closestTo(
+      name,
+      COMMANDS.map(({ spec }) => spec.name),
+    );
+    const advice = closest === undefined ? '' : `. Did you mean "quark ${closest}"?`;
+    throw new UsageError(`There is no command "${name}"${advice}`);
+  }
   if (rest.includes('--help') || rest.includes('-h')) {
     await io.stdout.write(helpText(command.spec));
     return EXIT.ok;

@@ -43,8 +43,8 @@ export type LogEventOptions = {
 };
 
 /** Options of {@link EventLogger.addLog} and `TrainingSession.addLog`. */
-export type AddLogOptions = Omit<LogEventOptions, 'severity'> & {
-  /** Kind of the message. Default `Info`. */
+export type AddLogOptions = LogEventOptions & {
+  /** Kind of the message. Default: `Error` for the severities `error` and `critical`, `Warning` for `warning`, else `Info`. */
   readonly identifier?: LogIdentifier | null | undefined;
   /** Default `user_log`. */
   readonly eventType?: string | undefined;
@@ -75,8 +75,12 @@ const SEVERITY_OF_IDENTIFIER: Readonly<Record<LogIdentifier, EventSeverity>> = {
   Warning: 'warning',
   Error: 'error',
 };
+const identifierOf = (severity: EventSeverity): LogIdentifier => {
+  if (severity === 'error' || severity === 'critical') return 'Error';
+  return severity === 'warning' ? 'Warning' : 'Info';
+};
 const EVENT_OPTION_NAMES = ['severity', 'step', 'epoch', 'status', 'payload', 'timestamp'] as const;
-const LOG_OPTION_NAMES = [...EVENT_OPTION_NAMES.slice(1), 'identifier', 'eventType'];
+const LOG_OPTION_NAMES = [...EVENT_OPTION_NAMES, 'identifier', 'eventType'];
 const RESERVED_PAYLOAD_KEYS = ['message', 'identifier'] as const;
 
 /** The severity an event gets when none is given: from the table above, else by the last word of its type, else `info`. */
@@ -241,10 +245,18 @@ export function logEvent(
   options: AddLogOptions,
 ): [eventType: string, options: LogEventOptions] {
   checkOptionNames('options', options, LOG_OPTION_NAMES);
-  const { identifier, eventType = 'user_log', payload, ...rest } = options;
+  const { identifier, severity, eventType = 'user_log', payload, ...rest } = options;
   if (typeof message !== 'string' || message === '')
     throw invalidInput('message', message, 'non-empty text');
-  const kind = checkLiteral('identifier', identifier ?? 'Info', LOG_IDENTIFIERS);
+  const level =
+    severity === undefined || severity === null
+      ? undefined
+      : checkLiteral('severity', severity, EVENT_SEVERITIES);
+  const kind = checkLiteral(
+    'identifier',
+    identifier ?? identifierOf(level ?? 'info'),
+    LOG_IDENTIFIERS,
+  );
   if (payload !== undefined && payload !== null) encodeJsonObject('payload', payload);
   for (const key of RESERVED_PAYLOAD_KEYS) {
     if (payload !== undefined && payload !== null && Object.hasOwn(payload, key)) {
@@ -255,7 +267,7 @@ export function logEvent(
     eventType,
     {
       ...rest,
-      severity: SEVERITY_OF_IDENTIFIER[kind],
+      severity: level ?? SEVERITY_OF_IDENTIFIER[kind],
       payload: { ...payload, message, identifier: kind },
     },
   ];

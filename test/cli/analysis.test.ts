@@ -90,7 +90,7 @@ test('two runs: a stored one and a file, with a target', async () => {
     '--baseline',
   );
   expect(both.stderr).toBe('');
-  expect(both.stdout).toMatch(/The runs part at step 40\./);
+  expect(both.stdout).toMatch(/The runs diverge at step 40\./);
   expect(both.stdout).toMatch(/\ntrain\/loss +0\.498 +80 /);
   expect(both.stdout).toContain('train/loss <= 0.6: at 40 and never');
   expect(both.stdout).toMatch(/\ndivergence +- +\d+ %/);
@@ -191,7 +191,7 @@ test('an exported run reads like the stored one', async () => {
   const [file, stored] = [await run('phases', 'run.quark'), await run('phases', id)];
   expect(file.stdout).toBe(stored.stdout);
   expect((await run('report', 'run.quark')).stdout).toContain('| Stagnation | 80 | 90 |');
-  expect((await run('compare', id, 'run.quark')).stdout).not.toContain('part at');
+  expect((await run('compare', id, 'run.quark')).stdout).not.toContain('diverge at');
 });
 
 test('batches: the samples that high losses have in common', async () => {

@@ -242,7 +242,11 @@ describe.skipIf(findPgbouncer() === undefined)('pgbouncer (skipped where there i
   });
 
   test('a pooler that waits, connects anew, drops idle sessions, or is killed, is a pause', async () => {
-    const where = await pooler({ server_idle_timeout: 1, query_wait_timeout: 1 });
+    const where = await pooler({
+      server_idle_timeout: 1,
+      query_wait_timeout: 1,
+      server_login_retry: 1,
+    });
     const uri = await throughPooler(schema.uri, where.uri);
     const spaces = await open(uri);
     const store = spaces.store('pause');

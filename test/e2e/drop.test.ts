@@ -179,7 +179,7 @@ describe('files dropped on the page', () => {
       await imported('2 runs from 2 files');
       await page.getByRole('radio', { name: 'Files' }).waitFor();
       await expect.poll(() => chart.locator('.legend-item').count()).toBe(2);
-      await dock().getByRole('button', { name: 'Let go' }).click();
+      await dock().getByRole('button', { name: 'Discard' }).click();
       await expect.poll(() => page.locator('.run-row').count()).toBe(4);
       expect(await page.getByRole('radio', { name: 'Files' }).count()).toBe(0);
       expect(await dock().count()).toBe(0);

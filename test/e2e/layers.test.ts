@@ -289,7 +289,7 @@ describe('the layers of a run', () => {
       .poll(() => spike.allInnerTexts(), { timeout: PATIENCE_MS })
       .toEqual([expect.stringMatching(/^train\/loss\s+533\s+0\.3.*80\s+80\s+image-533, other/)]);
     await page.getByText('No class stands out.').waitFor();
-    await hard.getByRole('radio', { name: 'Of their time' }).click();
+    await hard.getByRole('radio', { name: 'Nearby steps' }).click();
     await expect.poll(() => row.innerText()).toMatch(/533\s+1\s+80\s.*is usual at that time/);
 
     await page.getByRole('link', { name: 'Machine' }).click();

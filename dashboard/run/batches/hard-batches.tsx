@@ -15,7 +15,7 @@ const SPANS = [
   { value: 'run', label: 'Whole run', hint: 'Beside all batches of the run' },
   {
     value: 'around',
-    label: 'Of their time',
+    label: 'Nearby steps',
     hint: 'Beside the 51 batches that were trained on around the same time',
   },
 ] as const;

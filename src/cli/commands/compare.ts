@@ -31,7 +31,7 @@ export const compareCommand: Command = {
       json: JSON_OPTION,
     },
     notes: [
-      'Differences are those of the first run less the second. Of three runs and more, those whose configuration differs in seeds only\n' +
+      'A difference is the value of run 1 minus that of run 2. Of three runs and more, those whose configuration differs in seeds only\n' +
         'make a group; each metric is the mean of a group with its 95 % interval.',
       SOURCE_NOTE,
     ],
@@ -62,10 +62,14 @@ export const compareCommand: Command = {
         return EXIT.ok;
       }
       const result = await engine.compare(second.reader, { baseline: args.flag('baseline') });
+      const compared = columns([
+        ['1', onTerminal(first.name)],
+        ['2', onTerminal(second.name)],
+      ]);
       await io.stdout.write(
         args.flag('json')
           ? jsonText(result.toDict())
-          : describe(result, args.flag('system'), width, style),
+          : `${compared}\n${describe(result, args.flag('system'), width, style)}`,
       );
       return EXIT.ok;
     });
@@ -132,7 +136,7 @@ function describeParting({ firstPartingStep, metricDiffs }: RunComparisonResult)
   const end = back?.rejoiningStep ?? null;
   const axis = back?.axis ?? 'step';
   return textLine(
-    `The runs part at ${axis} ${firstPartingStep}${end === null ? '' : ` and are together again from ${axis} ${end} on (${back?.metricKey})`}.`,
+    `The runs diverge at ${axis} ${firstPartingStep}${end === null ? '' : ` and agree again from ${axis} ${end} on (${back?.metricKey})`}.`,
   );
 }
 
@@ -165,8 +169,8 @@ function describePhases(
   return `\n${table(
     [
       { title: 'PHASE', cell: ({ phaseName }) => phaseName },
-      { title: 'FIRST', cell: (one) => share(one.primaryShare), align: 'right' },
-      { title: 'SECOND', cell: (one) => share(one.referenceShare), align: 'right' },
+      { title: 'RUN 1', cell: (one) => share(one.primaryShare), align: 'right' },
+      { title: 'RUN 2', cell: (one) => share(one.referenceShare), align: 'right' },
     ],
     phaseDiffs,
     width,
@@ -193,13 +197,13 @@ function metricTable(
   return table(
     [
       { title: 'METRIC', cell: ({ metricKey }) => onTerminal(metricKey), isElastic: true },
-      { title: 'LAST', cell: ({ primaryLast }) => number(primaryLast), align: 'right' },
-      { title: 'AND', cell: ({ referenceLast }) => number(referenceLast), align: 'right' },
-      { title: 'LESS', cell: ({ lastDelta }) => number(lastDelta), align: 'right' },
-      { title: 'BEST', cell: ({ primaryBest }) => number(primaryBest), align: 'right' },
-      { title: 'AND', cell: ({ referenceBest }) => number(referenceBest), align: 'right' },
+      { title: 'LAST 1', cell: ({ primaryLast }) => number(primaryLast), align: 'right' },
+      { title: 'LAST 2', cell: ({ referenceLast }) => number(referenceLast), align: 'right' },
+      { title: '1 - 2', cell: ({ lastDelta }) => number(lastDelta), align: 'right' },
+      { title: 'BEST 1', cell: ({ primaryBest }) => number(primaryBest), align: 'right' },
+      { title: 'BEST 2', cell: ({ referenceBest }) => number(referenceBest), align: 'right' },
       {
-        title: 'PART AT',
+        title: 'DIVERGE AT',
         cell: ({ partingStep }) => (partingStep === null ? '-' : String(partingStep)),
         align: 'right',
       },

@@ -133,7 +133,7 @@ async function list({ io, args, style }: CommandContext, access: AccessActions):
 
 function ending({ revokedAtMs, expiresAtMs }: UserKey): string {
   if (revokedAtMs !== null) return `revoked ${timeText(revokedAtMs)}`;
-  if (expiresAtMs === null) return 'without end';
+  if (expiresAtMs === null) return 'never ends';
   return `${expiresAtMs <= Date.now() ? 'ended' : 'ends'} ${timeText(expiresAtMs)}`;
 }
 

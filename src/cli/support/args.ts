@@ -1,6 +1,7 @@
 /** Declared options, parsed by `node:util` and checked; and the help text that follows from them. */
 import { parseArgs } from 'node:util';
 import { textWidth } from './text.ts';
+import { closestTo } from './suggest.ts';
 
 /** One option of a command. */
 export type OptionSpec = {
@@ -90,7 +91,10 @@ export function parseCommand(spec: CommandSpec, args: readonly string[]): Parsed
         `${dashed} needs a value; what follows it begins with a dash. Write ${dashed}=VALUE if that is the value`,
         spec.name,
       );
-    throw new UsageError(text.split('. ')[0] ?? text, spec.name);
+    const [, unknown = ''] = /^Unknown option '--([\w-]+)/.exec(text) ?? [];
+    const closest = closestTo(unknown, Object.keys(options));
+    const advice = closest === undefined ? '' : `. Did you mean --${closest}?`;
+    throw new UsageError(`${text.split('. ')[0] ?? text}${advice}`, spec.name);
   }
   const { values, positionals } = parsed;
   const required = spec.positionals.filter((name) => !name.startsWith('['));

@@ -3,6 +3,7 @@ import {
   createMemoryStore,
   defaultSeverity,
   EventLogger,
+  type AddLogOptions,
   MetricsLogger,
   openRun,
   SessionStoreError,
@@ -428,6 +429,24 @@ describe('bad input', () => {
       /stepMin must be at most stepMax/,
     );
     await expect(metrics.read({ limit: 0 })).rejects.toThrow(/limit/);
+  });
+
+  test('a message takes a severity, from which its identifier follows unless it is given', () => {
+    const events = new EventLogger(session);
+    const kindOf = (options: AddLogOptions): readonly unknown[] => {
+      const { severity, payload } = events.addLog('m', options);
+      return [severity, payload['identifier']];
+    };
+    expect(kindOf({})).toEqual(['info', 'Info']);
+    expect(kindOf({ severity: 'error' })).toEqual(['error', 'Error']);
+    expect(kindOf({ severity: 'critical' })).toEqual(['critical', 'Error']);
+    expect(kindOf({ severity: 'warning' })).toEqual(['warning', 'Warning']);
+    expect(kindOf({ severity: 'debug' })).toEqual(['debug', 'Info']);
+    expect(kindOf({ identifier: 'Error' })).toEqual(['error', 'Error']);
+    expect(kindOf({ severity: 'critical', identifier: 'Warning' })).toEqual([
+      'critical',
+      'Warning',
+    ]);
   });
 
   test('event types, severities, identifiers and reserved keys are checked', () => {
