@@ -26,7 +26,7 @@ export {
   type RecordingCallback,
   type RecordingProblem,
   type RecordingStatus,
-} from './session/recording-health.ts';
+} from './session/storing/recording-health.ts';
 export { type TrainingTotal } from './records/training-total.ts';
 export { RunContext } from './session/run-context.ts';
 export {
@@ -40,10 +40,18 @@ export {
   type StartRunOptions,
 } from './session/run-options.ts';
 export {
+  editRun,
+  type RunEditOptions,
+  type RunDescription,
+  type TagValue,
+} from './session/run-edits.ts';
+export {
   DEFAULT_WRITER_OPTIONS,
   type WriterOptions,
   type WriterStatus,
 } from './session/buffered-writer.ts';
+export { type MetricContext } from './base/series-key.ts';
+export { BoundMetrics } from './session/bound-metrics.ts';
 export {
   MetricsLogger,
   NON_FINITE_POLICIES,

@@ -108,3 +108,37 @@ function check(path: string, value: unknown, depth: number): void {
   }
   for (const [key, item] of Object.entries(value)) check(`${path}.${key}`, item, depth + 1);
 }
+
+/**
+ * The one text of a JSON value (RFC 8785): names in the order of their UTF-16 code units, no white space. Two values have the same text
+ * exactly if they are equal, whatever the order of their names.
+ */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`).join(',')}}`;
+}
+
+/** Whether a JSON value is a list. */
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/**
+ * A JSON object with another one put over it: objects are merged name by name, at every depth; everything else replaces what was there.
+ * Two programs that change different values lose nothing of each other.
+ */
+export function mergeJson(base: JsonObject, patch: JsonObject): JsonObject {
+  // Not by assignment: "__proto__" is a name like any other.
+  const merged = new Map(Object.entries(base));
+  for (const [name, value] of Object.entries(patch)) {
+    const before = merged.get(name);
+    merged.set(name, isObject(before) && isObject(value) ? mergeJson(before, value) : value);
+  }
+  return Object.fromEntries(merged);
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

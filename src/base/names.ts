@@ -20,7 +20,7 @@ const MAX_PATH_CHARS = 1024;
 
 /** A metric or artifact name taken apart. */
 export type KeyParts = {
-  /** Namespace and name, joined by `/`. */
+  /** Namespace and name, joined by `/`; of a series with a context, with the context: see `contextKey`. */
   readonly key: string;
   /** All segments but the last, or null for a bare name. */
   readonly namespace: string | null;
@@ -51,8 +51,29 @@ export function parseKey(field: string, name: unknown, namespace?: unknown): Key
 
 /** Takes a key apart without a check: it is stored already. */
 export function splitKey(key: string): KeyParts {
-  const cut = key.lastIndexOf('/');
-  return { key, namespace: cut < 0 ? null : key.slice(0, cut), name: key.slice(cut + 1) };
+  const bare = withoutContext(key);
+  const cut = bare.lastIndexOf('/');
+  return { key, namespace: cut < 0 ? null : bare.slice(0, cut), name: bare.slice(cut + 1) };
+}
+
+/** A key without the context of its series: the `loss` of `loss {subset=val}`. */
+export function withoutContext(key: string): string {
+  const cut = key.indexOf(CONTEXT_START);
+  return cut < 0 ? key : key.slice(0, cut);
+}
+
+/** Begins the context in the key of a series. No key contains it otherwise. */
+export const CONTEXT_START = ' {';
+
+/** A name inside a context. @throws {QuarkError} `invalid_input` */
+export function checkContextName(field: string, value: unknown): string {
+  if (typeof value !== 'string' || !SEGMENT.test(value) || value.length > MAX_NAME_CHARS)
+    throw invalidInput(
+      field,
+      value,
+      'a name that starts with a letter or digit and holds letters, digits, ".", "_" or "-"',
+    );
+  return value;
 }
 
 /** The key of a metric or an artifact, with its namespace. @throws {QuarkError} `invalid_input` */

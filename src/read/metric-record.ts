@@ -1,5 +1,6 @@
 /** A metric sample as an object. Made on every `log`: it stores what it was given and computes the rest when asked. */
 import type { JsonObject } from '../base/json.ts';
+import type { MetricContext } from '../base/series-key.ts';
 import { metricTable } from '../records/metric.ts';
 import { attachDefinition, type Dict, type RecordMethods } from '../schema/record.ts';
 
@@ -9,6 +10,8 @@ export type MetricKey = {
   readonly key: string;
   readonly namespace: string | null;
   readonly name: string;
+  /** Of the series, as part of `key`; null or missing where it has none. */
+  readonly context?: MetricContext | null;
 };
 
 /** What few samples carry. */
@@ -70,7 +73,7 @@ export class MetricRecord {
     return this.#timestampMs;
   }
 
-  /** Namespace and name, joined by "/". */
+  /** The key of the series: namespace and name, joined by "/", and the context, if any: `loss {subset=val}`. */
   get metricKey(): string {
     return this.#key.key;
   }
@@ -83,6 +86,11 @@ export class MetricRecord {
   /** Last segment of the key. */
   get metricName(): string {
     return this.#key.name;
+  }
+
+  /** What the series is of, besides its metric, such as `{ subset: 'val' }`; null where it has no context. */
+  get context(): MetricContext | null {
+    return this.#key.context ?? null;
   }
 
   /** The sample; may be NaN or infinite. */
@@ -105,7 +113,7 @@ export class MetricRecord {
     return this.#notes?.description ?? null;
   }
 
-  /** Context of the sample, if any was given. */
+  /** What else is known of the sample, if it was given. */
   get metadata(): JsonObject | null {
     return this.#notes?.metadata ?? null;
   }
@@ -117,3 +125,15 @@ export interface MetricRecord extends RecordMethods {
 }
 
 attachDefinition(MetricRecord.prototype, metricTable);
+
+// Records of series without a context are as they were before there were any.
+const plainDict = MetricRecord.prototype.toDict;
+const toDict = function (this: MetricRecord): Dict {
+  return this.context === null
+    ? plainDict.call(this)
+    : { ...plainDict.call(this), context: this.context };
+};
+Object.defineProperties(MetricRecord.prototype, {
+  toDict: { value: toDict },
+  toJSON: { value: toDict },
+});

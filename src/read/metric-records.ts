@@ -1,6 +1,7 @@
 /** Metrics as records, for callers who ask for objects. */
 import { freezeJson, type JsonObject } from '../base/json.ts';
 import { splitKey } from '../base/names.ts';
+import { contextOf } from '../base/series-key.ts';
 import { metricTable } from '../records/metric.ts';
 import { concatBatches, valueAt } from '../segment/batch-ops.ts';
 import { decodeBatches } from '../segment/decode.ts';
@@ -75,7 +76,11 @@ export function recordsOfSegments(
 
 function recordsOf(runId: string, batch: RowBatch, sequences: Float64Array): MetricRecord[] {
   const { dictionary, indices } = keyColumn(batch);
-  const keys = dictionary.map((text, id): MetricKey => ({ id, ...splitKey(text) }));
+  const keys = dictionary.map((text, id): MetricKey => ({
+    id,
+    ...splitKey(text),
+    context: contextOf(text),
+  }));
   const value = batch.columns.get('value');
   const step = batch.columns.get('step');
   const epoch = batch.columns.get('epoch');

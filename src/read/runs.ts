@@ -142,5 +142,10 @@ export function parseRun(stored: StoredRun): RunRecord {
       cause,
     });
   }
-  return runRecord.fromDict(dict as { readonly [key: string]: unknown });
+  const { configHash, configRevision } = stored;
+  return runRecord.fromDict({
+    ...(dict as { readonly [key: string]: unknown }),
+    ...(configHash === undefined ? {} : { config_hash: configHash }),
+    ...(configRevision === undefined ? {} : { config_revision: configRevision }),
+  });
 }

@@ -1,10 +1,12 @@
 import { checkKey } from '../base/names.ts';
+import { checkSeriesKey } from '../base/series-key.ts';
 import { count, f64, jsonObject, key, named, nullable } from '../schema/column.ts';
 import { defineTable, TABLE_COLUMNS, type TableDefinition } from '../schema/table.ts';
 
 const columns = {
   ...TABLE_COLUMNS,
-  metricKey: named(key('Namespace and name, joined by "/".'), checkKey),
+  // With the context of the series, if any: `loss {subset=val}`. The words below are in files that are compared byte by byte.
+  metricKey: named(key('Namespace and name, joined by "/".'), checkSeriesKey),
   namespace: named(
     nullable(key('All segments of the key but the last; null for a bare name.')),
     checkKey,

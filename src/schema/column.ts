@@ -85,6 +85,14 @@ export function nullable<T>(inner: Column<T>): Column<T | null> {
   };
 }
 
+/** The same column, with a value where older records have none. */
+export function absentAs<T>(inner: Column<T>, fallback: T): Column<T> {
+  return {
+    ...inner,
+    parse: (field, value) => (value === undefined ? fallback : inner.parse(field, value)),
+  };
+}
+
 /** Text that repeats from row to row: names, types. */
 export function key(doc: string): Column<string> {
   return column('key', doc, parseText);

@@ -110,8 +110,8 @@ export function attachDefinition(prototype: object, definition: RecordShape): vo
   };
   Object.defineProperties(prototype, {
     [DEFINITION]: { value: definition },
-    toDict: { value: toDict },
-    toJSON: { value: toDict },
+    toDict: { value: toDict, configurable: true },
+    toJSON: { value: toDict, configurable: true },
   });
 }
 

@@ -12,7 +12,7 @@ import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import type { NewSegment, SegmentIdentity, SegmentManifest } from '../store/store.ts';
-import { RowSaver } from './row-saver.ts';
+import { RowSaver } from './storing/row-saver.ts';
 import { writeFor, type OpenWriter, type RunHandle } from './run-handle.ts';
 
 /** Options of every buffered writer. */

@@ -4,6 +4,7 @@ import type { EventRecord } from '../records/event.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 import type { AddLogOptions } from './event-logger.ts';
 import type { RunContext } from './run-context.ts';
+import type { TagValue } from './run-edits.ts';
 import type { ResumeRunOptions, StartRunOptions } from './run-options.ts';
 import { TrainingSession } from './training-session.ts';
 
@@ -26,8 +27,12 @@ export async function endRun(
 }
 
 /** See {@link TrainingSession.addTag}. */
-export async function addTag(session: TrainingSession, tag: string): Promise<RunContext> {
-  return checkSession(session).addTag(tag);
+export async function addTag(
+  session: TrainingSession,
+  tag: string,
+  value?: TagValue,
+): Promise<RunContext> {
+  return checkSession(session).addTag(tag, value);
 }
 
 /** See {@link TrainingSession.addLog}. */

@@ -3,6 +3,7 @@ import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
 import { parseKey, type KeyParts } from '../base/names.ts';
+import { contextKey, contextOf, contextText, type MetricContext } from '../base/series-key.ts';
 import { literal, optional, readOptions } from '../base/options.ts';
 import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
@@ -14,6 +15,7 @@ import {
   type WriterOptions,
   type WriterStatus,
 } from './buffered-writer.ts';
+import { BoundMetrics } from './bound-metrics.ts';
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
@@ -47,7 +49,7 @@ export type MetricsLoggerOptions = WriterOptions & {
   readonly aggregate?: Readonly<Record<string, MetricAggregate>>;
 };
 
-/** Where a sample belongs. At least `step` or `epoch` must be given; both are non-negative integers. */
+/** Where a sample belongs: a step, an epoch or both, which are non-negative integers. Default: the step of `session.setStep`. */
 export type MetricPosition = {
   /** Training step. */
   readonly step?: number | undefined;
@@ -59,9 +61,16 @@ export type MetricPosition = {
 export type LogMetricOptions = MetricPosition & {
   /** Put before the metric's name, with a "/". */
   readonly namespace?: string | null | undefined;
+  /**
+   * What the series is of, besides its metric: `{ subset: 'val' }`. Two contexts of a metric are two series, whose keys are
+   * `loss {subset=train}` and `loss {subset=val}`. Default: none.
+   */
+  readonly context?: MetricContext | null | undefined;
+  /** `none`: the value belongs to no step and no epoch, as the cost of a training does. */
+  readonly position?: 'none' | undefined;
   /** What the metric means. */
   readonly description?: string | null | undefined;
-  /** Context of the sample; a JSON object. */
+  /** What else is known of the sample; a JSON object. */
   readonly metadata?: JsonObject | null | undefined;
   /** When the sample was made. Default: now. */
   readonly timestamp?: string | number | Date | undefined;
@@ -71,6 +80,8 @@ export type LogMetricOptions = MetricPosition & {
 export type LogColumnsOptions = {
   /** Epoch of each sample. */
   readonly epochs?: ArrayLike<number>;
+  /** What the series is of: see {@link LogMetricOptions.context}. */
+  readonly context?: MetricContext | null | undefined;
   /** When the samples were made. Default: now. */
   readonly timestamp?: string | number | Date;
 };
@@ -86,6 +97,8 @@ export class MetricsLogger implements AsyncDisposable {
   readonly #keys = new Map<string, MetricKey>();
   #nextKey = 0;
   readonly #nonFinite = new Map<string, number>();
+  /** Texts of contexts that nobody can change. */
+  readonly #contexts = new WeakMap<object, string>();
   readonly #rejectsNonFinite: boolean;
   readonly #aggregates: ReturnType<typeof checkAggregates> | undefined;
   /** By the numbers of their keys. */
@@ -123,30 +136,61 @@ export class MetricsLogger implements AsyncDisposable {
    * Records one sample.
    *
    * @param metric a full key (`train/loss`) or a name that `namespace` is put before
+   * @param options where the sample belongs; may be left out after `session.setStep`
    * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
+   * @example
+   * metrics.log('loss', 0.31, { step: 10, context: { subset: 'val' } });
+   * metrics.log('cost_usd', 3.2, { position: 'none' });
    */
-  log(metric: string, value: number, options: LogMetricOptions): MetricRecord {
+  log(metric: string, value: number, options?: LogMetricOptions): MetricRecord {
     const record = this.#add(metric, value, options);
     this.#writer.added();
     return record;
   }
 
-  #add(metric: string, value: number, options: LogMetricOptions): MetricRecord {
+  /**
+   * The same logger with a position that need not be repeated.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @example
+   * const now = metrics.at({ step, epoch });
+   * now.log('train/loss', loss);
+   * now.log('train/accuracy', accuracy);
+   */
+  at(position: MetricPosition): BoundMetrics {
+    return new BoundMetrics(this).at(position);
+  }
+
+  /**
+   * The same logger for the series of a context.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @example
+   * const val = metrics.withContext({ subset: 'val' });
+   * val.log('loss', 0.31, { step });
+   */
+  withContext(context: MetricContext): BoundMetrics {
+    return new BoundMetrics(this).withContext(context);
+  }
+
+  #add(metric: string, value: number, options: LogMetricOptions | undefined): MetricRecord {
     const { step, epoch, timestamp } = options ?? NO_OPTIONS;
     const key = this.#keyOf(metric, options);
-    const stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
+    let stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
     const epochNumber =
       epoch === undefined || epoch === null ? Number.NaN : checkIndex('epoch', epoch);
-    if (stepNumber !== stepNumber && epochNumber !== epochNumber) throw needsPosition(key.key);
+    if (stepNumber !== stepNumber && epochNumber !== epochNumber)
+      stepNumber = this.#defaultStep(key.key, options);
+    else if (options?.position !== undefined) throw hasPosition(options.position);
     const timeMs =
       timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp);
     let notes: MetricNotes | null = null;
     let metadataText: string | null = null;
-    if (isGiven(options.description) || isGiven(options.metadata)) {
-      const description = isGiven(options.description)
+    if (isGiven(options?.description) || isGiven(options?.metadata)) {
+      const description = isGiven(options?.description)
         ? checkText('description', options.description)
         : null;
-      if (isGiven(options.metadata)) metadataText = encodeJsonObject('metadata', options.metadata);
+      if (isGiven(options?.metadata)) metadataText = encodeJsonObject('metadata', options.metadata);
       notes = {
         description,
         metadata: metadataText === null ? null : freezeJson(JSON.parse(metadataText) as JsonObject),
@@ -165,7 +209,7 @@ export class MetricsLogger implements AsyncDisposable {
       this.#handle.runId,
       key,
       value,
-      step ?? null,
+      stepNumber === stepNumber ? stepNumber : null,
       epoch ?? null,
       timeMs,
       notes,
@@ -178,7 +222,7 @@ export class MetricsLogger implements AsyncDisposable {
    *
    * @throws {QuarkError} as {@link log}
    */
-  logMany(values: Readonly<Record<string, number>>, options: LogMetricOptions): void {
+  logMany(values: Readonly<Record<string, number>>, options?: LogMetricOptions): void {
     // A Map or an array would pass for an object without metrics, or with metrics called 0, 1, 2.
     if (typeof values !== 'object' || values === null || Symbol.iterator in values)
       throw invalidInput('values', values, 'a plain object of metric names and numbers');
@@ -203,8 +247,8 @@ export class MetricsLogger implements AsyncDisposable {
     values: ArrayLike<number>,
     options: LogColumnsOptions = {},
   ): void {
-    checkOptionNames('options', options, ['epochs', 'timestamp']);
-    const key = this.#keyOf(metric, NO_OPTIONS);
+    checkOptionNames('options', options, ['epochs', 'timestamp', 'context']);
+    const key = this.#keyOf(metric, { context: options.context });
     if (typeof values !== 'object' || values === null || typeof values.length !== 'number')
       throw invalidInput('values', values, 'an array of numbers');
     checkColumn('steps', steps, values.length);
@@ -277,7 +321,8 @@ export class MetricsLogger implements AsyncDisposable {
 
   #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {
     const namespace = options?.namespace;
-    const text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
+    let text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
+    if (isGiven(options?.context)) text += this.#contextText(options.context);
     return this.#keys.get(text) ?? this.#addKey(metric, options ?? NO_OPTIONS, text);
   }
 
@@ -285,14 +330,16 @@ export class MetricsLogger implements AsyncDisposable {
     // Once a key: looking at the names of every sample would cost 10 ns each.
     checkOptionNames('options', options, LOG_OPTION_NAMES);
     const { namespace } = options;
-    const entry = this.#newKey(parseKey('metric', metric, namespace));
-    const { key } = entry;
+    const parts = parseKey('metric', metric, namespace);
+    const entry = this.#newKey(parts, options.context);
     this.#keys.set(text, entry);
-    const settings = this.#aggregates?.get(key);
+    const settings = this.#aggregates?.get(entry.key) ?? this.#aggregates?.get(parts.key);
     if (settings === undefined) return entry;
     const keys = new Map([['', entry]]);
     const aggregator = new MetricAggregator(settings, (suffix, { epoch, step, timeMs, value }) => {
-      const target = keys.get(suffix) ?? this.#newKey(parseKey('metric', `${key}${suffix}`));
+      const target =
+        keys.get(suffix) ??
+        this.#newKey(parseKey('metric', `${parts.key}${suffix}`), options.context);
       keys.set(suffix, target);
       if (this.#writer.makeRoom()) this.#buffer.push(target.id, value, step, epoch, timeMs);
     });
@@ -300,10 +347,34 @@ export class MetricsLogger implements AsyncDisposable {
     return entry;
   }
 
-  #newKey({ key, name, namespace }: KeyParts): MetricKey {
-    const entry = { id: this.#nextKey++, key, namespace, name };
+  #newKey(
+    { key: bare, name, namespace }: KeyParts,
+    given: MetricContext | null | undefined,
+  ): MetricKey {
+    const key = contextKey(bare, given);
+    const entry = { id: this.#nextKey++, key, namespace, name, context: contextOf(key) };
     this.#buffer.addKey(entry);
     return entry;
+  }
+
+  #contextText(context: MetricContext): string {
+    let text = this.#contexts.get(context);
+    if (text === undefined) {
+      text = contextText(context);
+      if (Object.isFrozen(context)) this.#contexts.set(context, text);
+    }
+    return text;
+  }
+
+  /** The step of a sample that was given none; NaN where it is to have none. */
+  #defaultStep(key: string, options: LogMetricOptions | undefined): number {
+    if (options?.position === undefined) {
+      const { step } = this.#handle;
+      if (step === undefined) throw needsPosition(key);
+      return step;
+    }
+    if (options.position !== 'none') throw hasPosition(options.position);
+    return Number.NaN;
   }
 
   #checkValue(what: string, value: unknown): void {
@@ -333,6 +404,8 @@ const LOG_OPTION_NAMES = [
   'step',
   'epoch',
   'namespace',
+  'context',
+  'position',
   'description',
   'metadata',
   'timestamp',
@@ -368,8 +441,12 @@ function needsPosition(key: string): Error {
   return invalidInput(
     'step',
     undefined,
-    `given, or epoch, for "${key}": every metric belongs to a step or an epoch`,
+    `given, or epoch, for "${key}": every metric belongs to a step or an epoch, unless position is "none"`,
   );
+}
+
+function hasPosition(position: unknown): Error {
+  return invalidInput('position', position, '"none", and then without a step and an epoch');
 }
 
 function badValue(key: string, value: unknown, isFiniteOnly: boolean): Error {

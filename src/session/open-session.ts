@@ -4,7 +4,7 @@ import { createId } from '../base/ids.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Store, StoredRun } from '../store/store.ts';
-import { AnswerLimit, UnansweredError } from './answer-limit.ts';
+import { AnswerLimit, UnansweredError } from './storing/answer-limit.ts';
 import { createEvent } from './event-logger.ts';
 import { loadPlatform, type Platform } from './platforms/platform.ts';
 import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
@@ -17,7 +17,7 @@ import {
   type SessionOptions,
   type StartRunOptions,
 } from './run-options.ts';
-import type { LateStore } from './run-store.ts';
+import type { LateStore } from './storing/run-store.ts';
 import { SessionCore } from './session-core.ts';
 
 /** The result of opening a stored run: the run, and the event of resuming it; no event when the run is joined. */

@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity } from '../records/literals.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
-import type { RecordingHealth } from './recording-health.ts';
+import type { RecordingHealth } from './storing/recording-health.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -42,6 +42,8 @@ export interface RunHandle {
   readonly store: Store;
   readonly clock: Clock;
   readonly strictMode: boolean;
+  /** The step of samples that are logged without a position; undefined until `setStep` is called. */
+  readonly step: number | undefined;
   /** Aborted when the process is asked to stop, or the page is closed. */
   readonly signal: AbortSignal;
   /** Why nothing more is recorded: another session has taken the run over; undefined while the session has it. */

@@ -1,7 +1,8 @@
 /** Creating, changing and ending the run record, by compare-and-set. */
 import { isStoreError, RunNotFoundError, SessionStoreError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
-import type { JsonObject } from '../base/json.ts';
+import { canonicalJson, type JsonObject } from '../base/json.ts';
+import { sha256OfText } from '../base/sha256.ts';
 import { rolesAsStored } from '../records/run-roles.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { schemaVersionOf } from '../schema/version.ts';
@@ -37,7 +38,7 @@ export type RunFacts = { readonly gitCommit: string | null; readonly environment
 /** A run that begins now, with its id, before it is in a store. */
 export function newRun(
   nowMs: number,
-  { config, parentRunId, project, roles, strictMode, tags }: CheckedStart,
+  { parentRunId, project, roles, ...said }: CheckedStart,
   facts: RunFacts,
   store: Pick<Store, 'location'> | undefined,
 ): RunRecord {
@@ -53,9 +54,8 @@ export function newRun(
     resumeCount: 0,
     runPath: store === undefined ? `runs/${id}` : runPathIn(store, id),
     gitCommit: facts.gitCommit,
-    strictMode,
-    tags,
-    config,
+    ...said,
+    configHash: sha256OfText(canonicalJson(said.config)),
     environment: { ...facts.environment, ...rolesAsStored(roles) },
     startedAt: at,
     endedAt: null,
@@ -89,7 +89,7 @@ export async function addRun(
   try {
     const form = storedForm(placed);
     const stored = await store.createRun(generation === 1 ? form : { ...form, generation });
-    return { run: placed, stored, project };
+    return { run: parseRun(stored), stored, project };
   } catch (error) {
     // An earlier attempt may have been carried out though its answer was lost.
     const stored = isStoreError(error, 'rejected') ? await store.findRun(run.id) : undefined;
@@ -143,14 +143,41 @@ export function changedForm(
   return { ...storedForm(next), revision, ...(generation === undefined ? {} : { generation }) };
 }
 
+/** What a store has besides the document, and what a run of before did not have, is left out of the document. */
+function documentOf(run: RunRecord): string {
+  const { config_hash: _hash, config_revision: _revision, ...dict } = run.toDict();
+  const said = Object.entries(dict).filter(
+    ([name, value]) => !OFTEN_EMPTY.has(name) || !isEmpty(value),
+  );
+  return JSON.stringify(Object.fromEntries(said));
+}
+
+const OFTEN_EMPTY: ReadonlySet<string> = new Set([
+  'name',
+  'description',
+  'notes',
+  'groups',
+  'job_type',
+  'metadata',
+  'summary',
+  'metric_summaries',
+]);
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
 function storedForm(run: RunRecord): Omit<StoredRun, 'revision'> {
+  const { configHash, configRevision } = run;
   return {
+    ...(configHash === null ? {} : { configHash }),
+    ...(configRevision === null ? {} : { configRevision }),
     id: run.id,
     projectId: run.projectId,
     projectName: run.projectName,
     status: run.status,
     startedAtMs: Date.parse(run.startedAt),
     tags: run.tags,
-    document: JSON.stringify(run.toDict()),
+    document: documentOf(run),
   };
 }

@@ -4,12 +4,12 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
-import { checkLabel } from '../base/names.ts';
+import { checkLabel, checkStorable } from '../base/names.ts';
 import { defaultLocation, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import { loadPlatform } from './platforms/platform.ts';
-import type { RecordingCallback } from './recording-health.ts';
+import type { RecordingCallback } from './storing/recording-health.ts';
 
 /** Where runs are stored and sent to, and how the session behaves. */
 export type SessionOptions = PersistenceOptions & {
@@ -40,7 +40,17 @@ export type StartRunOptions = SessionOptions & {
   readonly project: string;
   /** Configuration of the run; a JSON object. */
   readonly config?: JsonObject | null | undefined;
-  /** Labels of the run. */
+  /** Name of the run, for people: one line. Several runs may have the same one. Default: none. */
+  readonly name?: string | null | undefined;
+  /** What the run is about, in a sentence. Default: none. */
+  readonly description?: string | null | undefined;
+  /** Notes on the run, as Markdown, at most 65,536 characters. Default: none. */
+  readonly notes?: string | null | undefined;
+  /** Groups that the run is in, such as a sweep or an ablation; each one line. Default: none. */
+  readonly groups?: Iterable<string> | null | undefined;
+  /** What the run does, such as `train` or `eval`: one line. Default: none. */
+  readonly jobType?: string | null | undefined;
+  /** Labels of the run, also with values: `workers=8`. */
   readonly tags?: Iterable<string> | null | undefined;
   /** The run this one continues from; it must be in the same store. */
   readonly parentRunId?: string | null | undefined;
@@ -69,11 +79,29 @@ const SESSION_NAMES = [
   'clock',
   ...PERSISTENCE_NAMES,
 ] as const;
-const START_NAMES = ['project', 'config', 'tags', 'parentRunId', 'roles', 'strictMode'] as const;
+const START_NAMES = [
+  'project',
+  'name',
+  'description',
+  'notes',
+  'groups',
+  'jobType',
+  'config',
+  'tags',
+  'parentRunId',
+  'roles',
+  'strictMode',
+] as const;
+const MAX_NOTES_CHARS = 65_536;
 
 /** Checked options of a new run. */
 export type CheckedStart = {
   readonly project: string;
+  readonly name: string | null;
+  readonly description: string | null;
+  readonly notes: string | null;
+  readonly groups: readonly string[];
+  readonly jobType: string | null;
   readonly config: JsonObject;
   readonly tags: readonly string[];
   readonly parentRunId: string | null;
@@ -91,11 +119,16 @@ export function checkStartOptions(options: StartRunOptions): CheckedStart {
     throw invalidInput('parentRunId', parentRunId, 'the id of a run');
   return {
     project,
+    name: isGiven(options.name) ? checkLabel('name', options.name) : null,
+    description: checkProse('description', options.description),
+    notes: checkProse('notes', options.notes),
+    groups: checkLabels('groups', options.groups),
+    jobType: isGiven(options.jobType) ? checkLabel('jobType', options.jobType) : null,
     config:
       config === undefined || config === null
         ? {}
         : (JSON.parse(encodeJsonObject('config', config)) as JsonObject),
-    tags: checkTags(tags),
+    tags: checkLabels('tags', tags),
     parentRunId: parentRunId ?? null,
     roles: checkRoles('roles', options.roles),
     strictMode,
@@ -173,9 +206,21 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
     throw invalidInput('onRecordingProblem', onRecordingProblem, 'a function');
 }
 
-function checkTags(tags: Iterable<string> | null | undefined): readonly string[] {
-  if (tags === undefined || tags === null) return [];
-  if (typeof tags === 'string' || typeof tags !== 'object' || !(Symbol.iterator in tags))
-    throw invalidInput('tags', tags, 'a list of texts');
-  return [...new Set(Array.from(tags, (tag, i) => checkLabel(`tags[${i}]`, tag)))];
+/** Text of people, of several lines; null for none. @throws {QuarkError} `invalid_input` */
+export function checkProse(field: string, value: unknown): string | null {
+  if (value === undefined || value === null || value === '') return null;
+  checkStorable(field, value);
+  if (typeof value === 'string' && value.length <= MAX_NOTES_CHARS) return value;
+  throw invalidInput(field, value, `text of at most ${MAX_NOTES_CHARS} characters`);
+}
+
+/** @throws {QuarkError} `invalid_input` naming the label */
+export function checkLabels(
+  field: string,
+  labels: Iterable<string> | null | undefined,
+): readonly string[] {
+  if (labels === undefined || labels === null) return [];
+  if (typeof labels === 'string' || typeof labels !== 'object' || !(Symbol.iterator in labels))
+    throw invalidInput(field, labels, 'a list of texts');
+  return [...new Set(Array.from(labels, (label, i) => checkLabel(`${field}[${i}]`, label)))];
 }

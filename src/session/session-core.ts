@@ -13,14 +13,14 @@ import { runRecord, type RunRecord } from '../records/run.ts';
 import { persistenceOf } from '../store/persistence.ts';
 import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
-import { AnswerLimit } from './answer-limit.ts';
-import { Claim } from './claim.ts';
+import { AnswerLimit } from './storing/answer-limit.ts';
+import { Claim } from './storing/claim.ts';
 import { EventQueue } from './event-queue.ts';
-import { Fence } from './fence.ts';
-import { Housekeeping, tolerate } from './housekeeping.ts';
+import { Fence } from './storing/fence.ts';
+import { Housekeeping, tolerate } from './storing/housekeeping.ts';
 import type { Platform } from './platforms/platform.ts';
-import { RecordingHealth } from './recording-health.ts';
-import { Retry } from './retry.ts';
+import { RecordingHealth } from './storing/recording-health.ts';
+import { Retry } from './storing/retry.ts';
 import {
   isRecordingFailure,
   runEnded,
@@ -36,7 +36,7 @@ import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
-import { LateRunStore } from './run-store.ts';
+import { LateRunStore } from './storing/run-store.ts';
 import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
 import { endInterrupted, leavePage } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
@@ -52,6 +52,7 @@ export class SessionCore implements RunHandle {
   readonly strictMode: boolean;
   /** Whether the session joined a run that another one started. */
   readonly isGuest: boolean;
+  step: number | undefined = undefined;
   readonly recording: RecordingHealth;
   /** Its name in leases on the run. */
   readonly holder: string;

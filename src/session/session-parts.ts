@@ -5,7 +5,7 @@ import type { RunRecord } from '../records/run.ts';
 import type { Store, StoredRun } from '../store/store.ts';
 import type { Platform } from './platforms/platform.ts';
 import type { SessionOptions } from './run-options.ts';
-import type { LateStore } from './run-store.ts';
+import type { LateStore } from './storing/run-store.ts';
 
 /** An end, or a leave without an end, that is not stored yet. */
 export type Postponed = {

@@ -5,7 +5,7 @@ import { Mutex } from '../base/mutex.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
-import type { Fence } from './fence.ts';
+import type { Fence } from './storing/fence.ts';
 import { isRecordingFailure } from './run-handle.ts';
 import { addRun, changedForm, changeRun, lineageRootOf, loadRun } from './run-lifecycle.ts';
 

@@ -1,7 +1,7 @@
-import { checkLiteral, checkOptionNames } from '../base/assert.ts';
+import { checkCount, checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
-import { checkLabel } from '../base/names.ts';
+import type { JsonObject } from '../base/json.ts';
 import { alertTable, type AlertRecord } from '../records/alert.ts';
 import type { EventRecord } from '../records/event.ts';
 import {
@@ -23,9 +23,18 @@ import {
 } from './event-logger.ts';
 import { openKnownRun, openNewRun } from './open-session.ts';
 import { RecordWriter } from './record-writer.ts';
-import type { RecordingStatus } from './recording-health.ts';
+import type { RecordingStatus } from './storing/recording-health.ts';
 import { RunContext } from './run-context.ts';
 import { setHandle } from './run-handle.ts';
+import {
+  describedBy,
+  withConfig,
+  withJson,
+  withoutTag,
+  withTag,
+  type RunDescription,
+  type TagValue,
+} from './run-edits.ts';
 import { loadRun } from './run-lifecycle.ts';
 import {
   checkResumeOptions,
@@ -36,6 +45,7 @@ import {
 } from './run-options.ts';
 import { checkRunning } from './run-state.ts';
 import type { SessionCore } from './session-core.ts';
+import type { RunEdit } from './session-run.ts';
 import { takeOver } from './take-over.ts';
 
 /**
@@ -213,19 +223,91 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Adds a label to the run. A label that the run already has changes nothing. Without strict mode, a label that cannot be stored
-   * now is stored later.
+   * Says where the training is: samples that are logged without a step and an epoch get this step from now on.
+   *
+   * @param step a non-negative integer
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @example
+   * for (let step = 0; step < 1000; step++) {
+   *   session.setStep(step);
+   *   metrics.log('train/loss', await trainBatch());
+   * }
+   */
+  setStep(step: number): void {
+    checkCount('step', step);
+    this.#core.checkOpen();
+    this.#core.step = step;
+  }
+
+  /**
+   * Adds a label to the run, also with a value: `addTag('workers', 8)` is the label `workers=8`, which replaces another value of that
+   * name. A label that the run already has changes nothing. Without strict mode, a label that cannot be stored now is stored later.
+   *
+   * @param value text of one line, a finite number, true or false. Default: none
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  addTag(tag: string, value?: TagValue): Promise<RunContext> {
+    return this.#edit(() => withTag(tag, value));
+  }
+
+  /**
+   * Removes a label of the run: all of its text (`workers=8`), or its name (`workers`) with any value. Removing one that is not there
+   * changes nothing.
    *
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
    */
-  async addTag(tag: string): Promise<RunContext> {
-    checkLabel('tag', tag);
-    this.#core.checkOpen();
-    await this.#core.change(({ tags }) =>
-      tags.includes(tag) ? undefined : { tags: [...tags, tag] },
-    );
-    return this.#update();
+  removeTag(tag: string): Promise<RunContext> {
+    return this.#edit(() => withoutTag(tag));
+  }
+
+  /**
+   * Changes the name, the description, the notes, the groups and the job type of the run. What is left out stays as it is.
+   *
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   * @example
+   * await session.describe({ name: 'baseline', groups: ['ablation'], notes: 'Batch norm removed.' });
+   */
+  describe(description: RunDescription): Promise<RunContext> {
+    return this.#edit(() => describedBy(description));
+  }
+
+  /**
+   * Puts values over the configuration of the run. Objects are merged name by name at every depth, everything else replaces what was
+   * there; two programs that change different values lose nothing. Where the configuration changes, its hash changes, and the store
+   * counts its revision anew.
+   *
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   * @example
+   * await session.updateConfig({ optimizer: { lr: 0.01 }, parameterCount: model.countParams() });
+   */
+  updateConfig(patch: JsonObject): Promise<RunContext> {
+    return this.#edit(() => withConfig(patch));
+  }
+
+  /**
+   * Puts values over the metadata of the run: what is known of it beside its configuration, such as the host of a data set. Merged like
+   * the configuration.
+   *
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  setMetadata(patch: JsonObject): Promise<RunContext> {
+    return this.#edit(() => withJson('metadata', patch));
+  }
+
+  /**
+   * Puts values over the summary of the run: its results, such as `{ bestAccuracy: 0.93 }`. Merged like the configuration. The last,
+   * smallest, largest and best value of every metric are in `run.metricSummaries` without this.
+   *
+   * @throws {QuarkError} `invalid_input`, `invalid_run_state`
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  summary(patch: JsonObject): Promise<RunContext> {
+    return this.#edit(() => withJson('summary', patch));
   }
 
   /**
@@ -366,6 +448,13 @@ export class TrainingSession implements AsyncDisposable {
     } finally {
       await this.close();
     }
+  }
+
+  async #edit(edit: () => RunEdit): Promise<RunContext> {
+    const change = edit();
+    this.#core.checkOpen();
+    await this.#core.change(change);
+    return this.#update();
   }
 
   #update(): RunContext {

@@ -241,7 +241,44 @@ export function runFenced(runId: string, generation: number, current: number): S
 export function revisedRun(run: StoredRun, stored: StoredRun): StoredRun {
   const { generation: _given, ...rest } = withArchived(run, stored.archivedAtMs);
   const generation = Math.max(generationOf(run), generationOf(stored));
-  return copyRun(generation === 1 ? rest : { ...rest, generation }, run.revision + 1);
+  const config = configOf(run, stored);
+  return copyRun(
+    { ...rest, ...config, ...(generation === 1 ? {} : { generation }) },
+    run.revision + 1,
+  );
+}
+
+/** The hash of the configuration after a change, and its revision, unless that is to be counted. */
+function configOf(
+  { configHash: hash, configRevision: given }: StoredRun,
+  stored: StoredRun,
+): Pick<StoredRun, 'configHash' | 'configRevision'> {
+  const configHash = hash ?? stored.configHash;
+  const configRevision =
+    given ?? (configHash === stored.configHash ? stored.configRevision : undefined);
+  return {
+    ...(configHash === undefined ? {} : { configHash }),
+    ...(configRevision === undefined ? {} : { configRevision }),
+  };
+}
+
+/**
+ * Counts the configuration of a run that is added or changed: the run with its revision, and the last revision of the configuration.
+ * What comes from another store has its revision, and the next one here is greater.
+ */
+export function countedRun<T extends Omit<StoredRun, 'revision'>>(
+  run: T,
+  last: number,
+): { readonly run: T; readonly last: number } {
+  if (!isUncounted(run)) return { run, last: Math.max(last, run.configRevision ?? 0) };
+  return { run: { ...run, configRevision: last + 1 }, last: last + 1 };
+}
+
+/** Whether the store has to count the runs of the configuration of a run. */
+export function isUncounted(
+  run: Omit<StoredRun, 'revision'>,
+): run is Omit<StoredRun, 'revision'> & { readonly configHash: string } {
+  return run.configHash !== undefined && run.configRevision === undefined;
 }
 
 /** The same run, archived since this instant, or not archived. */

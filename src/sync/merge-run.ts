@@ -159,7 +159,18 @@ export function withGeneration(form: RunForm, generation: number): RunForm {
 /** A run without its revision. */
 export function formOf(run: RunForm): RunForm {
   const { document, id, projectId, projectName, startedAtMs, status, tags } = run;
-  const form = { id, projectId, projectName, status, startedAtMs, tags, document };
+  const { configHash, configRevision } = run;
+  const form = {
+    id,
+    projectId,
+    projectName,
+    status,
+    startedAtMs,
+    tags,
+    document,
+    ...(configHash === undefined ? {} : { configHash }),
+    ...(configRevision === undefined ? {} : { configRevision }),
+  };
   return withArchived(withGeneration(form, generationOf(run)), run.archivedAtMs);
 }
 

@@ -55,6 +55,38 @@ export function describeRuns(place: LocationUnderTest): void {
       expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
     });
 
+    test('the runs of a configuration are counted, also by several at the same time', async () => {
+      const [first, second] = [await place.openAnother(), await place.openAnother()];
+      const configHash = 'a'.repeat(64);
+      const ids = Array.from({ length: 8 }, (_, i) => `run_c${i}`);
+      const made = await Promise.all(
+        ids.map((id, i) => (i % 2 === 0 ? first : second).createRun(runOf({ id, configHash }))),
+      );
+      const revisions = made.map(({ configRevision }) => configRevision ?? 0);
+      expect(revisions.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      const [one] = made;
+      if (one === undefined) throw new Error('There is no run.');
+      // A deleted run is not counted again, another project and another configuration begin anew.
+      await place.store.deleteRun('run_c7');
+      const next = await place.store.createRun(runOf({ id: 'run_d', configHash }));
+      expect(next.configRevision).toBe(9);
+      const elsewhere = { id: 'run_e', configHash, projectId: 'p2', projectName: 'other' };
+      expect((await place.store.createRun(runOf(elsewhere))).configRevision).toBe(1);
+      const { configRevision: _revision, ...changed } = { ...one, configHash: 'b'.repeat(64) };
+      const updated = await place.store.updateRun(changed);
+      expect(updated.run).toEqual({ ...changed, configRevision: 1, revision: 2 });
+      await place.reopen();
+      expect(await place.store.findRun(one.id)).toEqual(updated.run);
+      // A program of before says nothing of it, and a copy of another store has its own number.
+      const { configHash: _hash, configRevision: _known, ...older } = updated.run;
+      expect((await place.store.updateRun(older)).run).toEqual({ ...updated.run, revision: 3 });
+      const copy = runOf({ id: 'run_f', configHash, configRevision: 20 });
+      expect((await place.store.createRun(copy)).configRevision).toBe(20);
+      expect((await place.store.createRun(runOf({ id: 'run_g', configHash }))).configRevision).toBe(
+        21,
+      );
+    });
+
     test('a change counts only for the revision it was made from', async () => {
       const first = await place.store.findRun(RUN_ID);
       if (first === undefined) throw new Error('The run is missing.');

@@ -2,7 +2,10 @@
 import { isQuarkError } from '../../src/base/errors.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
-import type { RecordingProblem, RecordingStatus } from '../../src/session/recording-health.ts';
+import type {
+  RecordingProblem,
+  RecordingStatus,
+} from '../../src/session/storing/recording-health.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { openStorage } from '../../src/location/open-storage.ts';
 

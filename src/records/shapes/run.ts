@@ -1,6 +1,6 @@
 /** A run as a store lists it. */
 import { invalidInput } from '../../base/errors.ts';
-import { checkId, checkRunId, checkStorable } from '../../base/names.ts';
+import { checkHash, checkId, checkRunId, checkStorable } from '../../base/names.ts';
 import {
   count,
   defineShape,
@@ -35,6 +35,20 @@ const fields = {
    */
   generation: optional(
     count({ min: 1, doc: 'Counted up by each session that takes the run over; 1 unless given.' }),
+  ),
+  /** SHA-256 of the configuration as canonical JSON; absent for runs of before it was recorded. */
+  configHash: optional(
+    text({
+      doc: 'SHA-256 of the configuration as canonical JSON (RFC 8785).',
+      check: checkHash,
+    }),
+  ),
+  /**
+   * Which run of its project with this configuration it is, from 1. A store counts it when a run is added, or gets another
+   * configuration, without one.
+   */
+  configRevision: optional(
+    count({ min: 1, doc: 'Which run of its project with this configuration it is, from 1.' }),
   ),
   /** Since when the run is archived, in UTC epoch milliseconds; absent for a run that is not. */
   archivedAtMs: optional(

@@ -1,7 +1,7 @@
 /**
  * Projects of which runs were deleted, in IndexedDB. Every transaction here has the object stores of projects, runs and deleted runs.
  */
-import { projectOfRun } from '../run-rules.ts';
+import { countedRun, projectOfRun } from '../run-rules.ts';
 import type { StoredProject, StoredRun } from '../store.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 
@@ -46,6 +46,23 @@ export async function holdProject(
   ]);
   const again = projectOfRun(run, all, tombstones);
   if (again !== undefined) await projects.put(again);
+}
+
+/**
+ * A run with the revision of its configuration, which is counted where it has none. The last revision of each configuration is a note of
+ * its own, so that a run that was deleted is not counted again.
+ */
+export async function countInIdb<T extends Omit<StoredRun, 'revision'>>(
+  tx: IdbTransaction<'readwrite'>,
+  run: T,
+): Promise<T> {
+  if (run.configHash === undefined) return run;
+  const notes = tx.objectStore('notes');
+  const name = `config-revision:${run.projectId}/${run.configHash}`;
+  const before = Number((await notes.get(name)) ?? 0);
+  const counted = countedRun(run, before);
+  if (counted.last !== before) await notes.put(String(counted.last), name);
+  return counted.run;
 }
 
 /** Names of projects with deleted runs that can be restored. */

@@ -9,7 +9,7 @@ import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
 import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, blobsIn } from './idb-blob-sweep.ts';
 import { checkNotDeleted, idbDeletion } from './idb-deletion.ts';
-import { holdProject, listIdbProjects, removeIdbProject } from './idb-projects.ts';
+import { holdProject, listIdbProjects, removeIdbProject, countInIdb } from './idb-projects.ts';
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
@@ -134,11 +134,11 @@ class IdbStore implements StoreDriver {
     );
 
   readonly createRun: Store['createRun'] = async (run) =>
-    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns'], async (tx) => {
+    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns', 'notes'], async (tx) => {
       const runs = tx.objectStore('runs');
       await checkNotDeleted(tx, [run.id]);
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
-      const stored = copyRun(run, 1);
+      const stored = copyRun(await countInIdb(tx, run), 1);
       await holdProject(tx, run);
       await runs.put(stored);
       return stored;
@@ -155,16 +155,19 @@ class IdbStore implements StoreDriver {
     });
 
   readonly updateRun: Store['updateRun'] = async (run) =>
-    this.#connection.writeToDisk(['runs', 'deletedRuns'], async (tx): Promise<UpdateResult> => {
-      const runs = tx.objectStore('runs');
-      await checkNotDeleted(tx, [run.id]);
-      const stored = await runs.get(run.id);
-      if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
-      if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
-      const next = revisedRun(run, stored);
-      await runs.put(next);
-      return { kind: 'updated', run: next };
-    });
+    this.#connection.writeToDisk(
+      ['runs', 'deletedRuns', 'notes'],
+      async (tx): Promise<UpdateResult> => {
+        const runs = tx.objectStore('runs');
+        await checkNotDeleted(tx, [run.id]);
+        const stored = await runs.get(run.id);
+        if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
+        if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
+        const next = await countInIdb(tx, revisedRun(run, stored));
+        await runs.put(next);
+        return { kind: 'updated', run: next };
+      },
+    );
 
   readonly renewLease: Store['renewLease'] = async (runId, holder, ttlMs) =>
     this.#connection.write(['leases', 'deletedRuns'], async (tx) => {

@@ -1,6 +1,6 @@
 /** What the stores of one name in memory share. */
 import type { StoredLease } from '../../records/shapes/lease.ts';
-import { compareText, isUnchanged } from '../run-rules.ts';
+import { compareText, countedRun, isUnchanged } from '../run-rules.ts';
 import {
   type BatchRange,
   type DeletedRun,
@@ -46,6 +46,8 @@ export type MemoryData = {
   /** Made when somebody first asks. */
   identity: StoreIdentity | undefined;
   readonly deleted: Map<string, MemoryTombstone>;
+  /** The last revision of each configuration, by its project and hash. */
+  readonly configRevisions: Map<string, number>;
 };
 
 /** A deleted run, and all that it had until it is purged. */
@@ -70,7 +72,20 @@ export function createMemoryData(): MemoryData {
     notes: new Map(),
     identity: undefined,
     deleted: new Map(),
+    configRevisions: new Map(),
   };
+}
+
+/** A run with the revision of its configuration, which is counted where it has none. */
+export function countInMemory<T extends Omit<StoredRun, 'revision'>>(
+  { configRevisions }: MemoryData,
+  run: T,
+): T {
+  if (run.configHash === undefined) return run;
+  const key = `${run.projectId}/${run.configHash}`;
+  const counted = countedRun(run, configRevisions.get(key) ?? 0);
+  configRevisions.set(key, counted.last);
+  return counted.run;
 }
 
 /** Gives a run the greatest order of all changes. */

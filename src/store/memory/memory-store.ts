@@ -56,6 +56,7 @@ import {
   type MemoryData,
   type MemoryTombstone,
   type MemoryStream,
+  countInMemory,
 } from './memory-data.ts';
 import {
   type NewSegment,
@@ -152,9 +153,10 @@ class MemoryStore implements StoreDriver {
     const tombstones = [...deleted.values()].map(({ tombstone }) => tombstone);
     const again = projectOfRun(run, [...projects.values()], tombstones);
     if (again !== undefined) projects.set(again.id, again);
-    runs.set(run.id, copyRun(run, 1));
+    const counted = countInMemory(this.#data, run);
+    runs.set(run.id, copyRun(counted, 1));
     noteChange(this.#data, run.id);
-    return copyRun(run, 1);
+    return copyRun(counted, 1);
   };
 
   readonly findRun: Store['findRun'] = async (runId) => {
@@ -174,7 +176,7 @@ class MemoryStore implements StoreDriver {
     if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
     if (stored.revision !== run.revision)
       return { kind: 'conflict', run: copyRun(stored, stored.revision) };
-    const next = revisedRun(run, stored);
+    const next = countInMemory(this.#data, revisedRun(run, stored));
     runs.set(run.id, next);
     noteChange(this.#data, run.id);
     return { kind: 'updated', run: copyRun(next, next.revision) };

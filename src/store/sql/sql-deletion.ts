@@ -143,6 +143,7 @@ function* deleteRun(
     moveStreams(runId, space, hiddenSpace(space)),
     sql('DELETE FROM leases WHERE space = ? AND run_id = ?', space, runId),
     sql('DELETE FROM run_tags WHERE space = ? AND run_id = ?', space, runId),
+    sql('DELETE FROM run_facts WHERE space = ? AND run_id = ?', space, runId),
     sql('DELETE FROM runs WHERE space = ? AND id = ?', space, runId),
   ]);
   return tombstone;

@@ -332,6 +332,28 @@ const LATER: readonly Step[] = [
     'ALTER TABLE segments ADD COLUMN downsampled_to BIGINT',
     'ALTER TABLE segments ADD COLUMN downsampled_at_ms BIGINT',
   ],
+  // How often each configuration of a project was run, and what runs are found by: see sql-config.ts and sql-facts.ts.
+  [
+    'ALTER TABLE runs ADD COLUMN config_hash TEXT',
+    'ALTER TABLE runs ADD COLUMN config_revision BIGINT',
+    'ALTER TABLE runs ADD COLUMN indexed_revision BIGINT',
+    `CREATE TABLE IF NOT EXISTS config_revisions (
+      space TEXT NOT NULL,
+      project_id TEXT NOT NULL,
+      config_hash TEXT NOT NULL,
+      last_revision BIGINT NOT NULL,
+      PRIMARY KEY (space, project_id, config_hash))`,
+    `CREATE TABLE IF NOT EXISTS run_facts (
+      space TEXT NOT NULL,
+      run_id TEXT NOT NULL,
+      fact BIGINT NOT NULL,
+      path TEXT NOT NULL,
+      kind BIGINT NOT NULL,
+      number DOUBLE PRECISION,
+      body TEXT,
+      PRIMARY KEY (space, run_id, fact))`,
+    'CREATE INDEX IF NOT EXISTS run_facts_by_path ON run_facts (space, path, number)',
+  ],
 ];
 
 /** Every table of the layout. */

@@ -132,7 +132,7 @@ function* forgetRun(
   if (!isUnchanged(expected, yield* sqlSnapshot(space, runId))) return false;
   yield countRun(space, runId, -1);
   yield* removeStreams(space, runId, nowMs);
-  for (const table of ['leases', 'run_tags'])
+  for (const table of ['leases', 'run_tags', 'run_facts'])
     yield sql(`DELETE FROM ${table} WHERE space = ? AND run_id = ?`, space, runId);
   yield sql('DELETE FROM runs WHERE space = ? AND id = ?', space, runId);
   return true;

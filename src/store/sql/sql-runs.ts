@@ -10,6 +10,7 @@ import { refuseDeleted, refuseMissing, tombstoneCall } from './sql-tombstones.ts
 import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { queueRun } from './merge-queue.ts';
+import { CHANGED_CONFIG, changedConfig, changedConfigCells, countConfig } from './sql-config.ts';
 import {
   copyRun,
   LAPSED_AGO_MS,
@@ -45,7 +46,9 @@ const projects = sqlShape(projectShape);
 const runs = sqlShape(runShape);
 const newRuns = sqlShape(newRunShape);
 /** The fields that a change of a run writes. */
-const changedRuns = sqlShape(withoutFields(newRunShape, 'id', 'generation', 'archivedAtMs'));
+const changedRuns = sqlShape(
+  withoutFields(newRunShape, 'id', 'generation', 'archivedAtMs', 'configHash', 'configRevision'),
+);
 const leases = sqlShape(storedLeaseShape);
 
 /**
@@ -118,7 +121,11 @@ export function* removeProject(space: string, projectId: string): SqlWork<boolea
     projectId,
   );
   if (removed.length === 0) return false;
-  yield sql('DELETE FROM quotas WHERE space = ? AND project_id = ?', space, projectId);
+  yield* together(
+    ['quotas', 'config_revisions'].map((table) =>
+      sql(`DELETE FROM ${table} WHERE space = ? AND project_id = ?`, space, projectId),
+    ),
+  );
   return true;
 }
 
@@ -165,14 +172,18 @@ export function* createRun(
   ]);
   if (tombstones.length > 0) throw runDeleted(run.id);
   if (added.length === 0) {
-    if (yield* wasChanged(space, run.id, 1, attempt)) return copyRun(run, 1);
-    throw runIdTaken(run.id);
+    const stored = (yield* wasChanged(space, run.id, 1, attempt))
+      ? yield* findRun(space, run.id)
+      : undefined;
+    if (stored === undefined) throw runIdTaken(run.id);
+    return stored;
   }
   const { projectId } = run;
   yield* checkQuotas(space, quotas, [{ projectId, bytes: 0, segments: 0, runs: 1 }]);
   yield countRun(space, run.id, 1);
   yield* writeTags(space, run);
-  return copyRun(run, 1);
+  const configRevision = yield* countConfig(space, run);
+  return copyRun(configRevision === undefined ? run : { ...run, configRevision }, 1);
 }
 
 export function* findRun(space: string, runId: string): SqlWork<StoredRun | undefined> {
@@ -238,11 +249,13 @@ export function* updateRun(
   const changed = yield sql(
     `UPDATE runs SET ${changedRuns.columns.map((column) => `${column} = ?`).join(', ')},
        generation = CASE WHEN coalesce(generation, 1) >= ? THEN generation ELSE ? END,
+       ${CHANGED_CONFIG},
        change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
-     WHERE space = ? AND id = ? AND revision = ? RETURNING generation, archived_at_ms`,
+     WHERE space = ? AND id = ? AND revision = ? RETURNING generation, archived_at_ms, text(config_hash), config_revision`,
     ...changedRuns.cells(run),
     generation,
     generation,
+    ...changedConfigCells(run),
     attempt.id,
     space,
     space,
@@ -262,11 +275,12 @@ export function* updateRun(
   yield* writeTags(space, run);
   if (run.status !== 'running') yield queueRun(space, run.id, nowMs);
   const currentGeneration = optionalNumberCell(row, 0) ?? 1;
+  const config = yield* changedConfig(space, run, row.slice(2));
   const stored = withArchived(
-    { ...run, generation: currentGeneration },
+    { ...run, ...config, generation: currentGeneration },
     optionalNumberCell(row, 1) ?? undefined,
   );
-  return { kind: 'updated', run: revisedRun(run, stored) };
+  return { kind: 'updated', run: revisedRun({ ...run, ...config }, stored) };
 }
 
 /** See `listRunChanges` of the store. */

@@ -2,6 +2,8 @@
  * Tables as the build before declared them. What was declared since then makes rows wider; without it, today's code has to write and
  * export the same bytes.
  */
+import { defineShape, type Fields, type Shape } from '../../../src/schema/shape.ts';
+import type { RecordDefinition } from '../../../src/schema/record.ts';
 import { defineTable, type TableColumns, type TableDefinition } from '../../../src/schema/table.ts';
 
 /** The columns of each table that are newer than the fixtures. */
@@ -18,6 +20,64 @@ export function withoutAddedColumns(module: object): object {
       isTable(one) ? earlier(one) : one,
     ]),
   );
+}
+
+/** Fields of the record of a run that are newer than the fixtures, by their stored names. */
+export const ADDED_RUN_FIELDS: readonly string[] = [
+  'name',
+  'description',
+  'notes',
+  'groups',
+  'job_type',
+  'config_hash',
+  'config_revision',
+  'metadata',
+  'summary',
+  'metric_summaries',
+];
+const ADDED_SHAPE_FIELDS = new Set(['configHash', 'configRevision']);
+
+/** The module of the record of a run, which writes down what it did before. */
+export function withoutAddedRunFields<T extends { readonly runRecord: RecordDefinition }>(
+  module: T,
+): T {
+  const stored = module.runRecord.storedNames as Map<string, string>;
+  for (const [name, one] of stored) if (ADDED_RUN_FIELDS.includes(one)) stored.delete(name);
+  // A client sends them as they are.
+  const columns = module.runRecord.columns as Record<string, unknown>;
+  for (const name of ADDED_SHAPE_FIELDS) delete columns[name];
+  return module;
+}
+
+/** The module of the shapes of a run, without the fields that are newer than the fixtures. */
+export function withoutAddedShapes(module: object): object {
+  return Object.fromEntries(
+    Object.entries(module).map(([name, one]: [string, unknown]) => [
+      name,
+      isShape(one) ? withoutFieldsOf(one) : one,
+    ]),
+  );
+}
+
+/** What `quark runs` and `quark show` print in JSON, without the fields of runs that are newer than the fixtures. */
+export function withoutAddedFields(args: readonly string[], printed: unknown): unknown {
+  if (typeof printed !== 'string' || !['runs', 'show'].includes(args[0] ?? '')) return printed;
+  if (!/^[[{]/.test(printed)) return printed;
+  const added = new Set(ADDED_RUN_FIELDS);
+  const value: unknown = JSON.parse(printed, function (this: unknown, name, one: unknown) {
+    const isRun = typeof this === 'object' && this !== null && 'lineage_root_run_id' in this;
+    return isRun && added.has(name) ? undefined : one;
+  });
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function withoutFieldsOf({ fields, name }: Shape): Shape {
+  const known = Object.entries(fields).filter(([field]) => !ADDED_SHAPE_FIELDS.has(field));
+  return defineShape(name, Object.fromEntries(known) as Fields);
+}
+
+function isShape(value: unknown): value is Shape {
+  return typeof value === 'object' && value !== null && 'entries' in value && 'blank' in value;
 }
 
 function earlier({ columns, doc, keyColumn, name, table }: TableDefinition): TableDefinition {

@@ -10,12 +10,20 @@ import {
   restoreDatabase,
   type DatabaseDump,
 } from './databases.ts';
-import { withoutAddedColumns } from './earlier-columns.ts';
+import {
+  withoutAddedColumns,
+  withoutAddedRunFields,
+  withoutAddedShapes,
+} from './earlier-columns.ts';
 import { fixture, Folders, inJson, jsonFixture } from './fixtures.ts';
 import type { Fixed } from './scenario.ts';
 
 vi.mock(import('../../../src/records/layer-summary.ts'), async (load) =>
   withoutAddedColumns(await load()),
+);
+vi.mock(import('../../../src/records/run.ts'), async (load) => withoutAddedRunFields(await load()));
+vi.mock(import('../../../src/records/shapes/run.ts'), async (load) =>
+  withoutAddedShapes(await load()),
 );
 vi.mock(import('../../../src/records/parameter-summary.ts'), async (load) =>
   withoutAddedColumns(await load()),

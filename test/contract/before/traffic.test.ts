@@ -1,13 +1,21 @@
 /** Requests and answers of the build before the rooms: today's client asks the same, today's service answers the same. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { withoutSentences } from './commands.ts';
-import { withoutAddedColumns } from './earlier-columns.ts';
+import {
+  withoutAddedColumns,
+  withoutAddedRunFields,
+  withoutAddedShapes,
+} from './earlier-columns.ts';
 import { Folders, inJson, jsonFixture } from './fixtures.ts';
 import { fixTimeAndRandomness, type Fixed } from './scenario.ts';
 import type { Exchange, Named, TestService } from './traffic.ts';
 
 vi.mock(import('../../../src/records/layer-summary.ts'), async (load) =>
   withoutAddedColumns(await load()),
+);
+vi.mock(import('../../../src/records/run.ts'), async (load) => withoutAddedRunFields(await load()));
+vi.mock(import('../../../src/records/shapes/run.ts'), async (load) =>
+  withoutAddedShapes(await load()),
 );
 vi.mock(import('../../../src/records/parameter-summary.ts'), async (load) =>
   withoutAddedColumns(await load()),

@@ -34,6 +34,16 @@ export function summaryOf(id: string, part: Part = {}): RunSummary {
     endedAt: part.endedAt ?? null,
     updatedAt: part.endedAt ?? startedAt,
     schemaVersion: 1,
+    name: null,
+    description: null,
+    notes: null,
+    groups: [],
+    jobType: null,
+    configHash: null,
+    configRevision: null,
+    metadata: {},
+    summary: {},
+    metricSummaries: {},
   });
   return {
     run,

@@ -3,11 +3,11 @@
  * run over, the store refuses its live appends. What it had buffered is then stored under its own generation, as superseded; its run
  * is not changed any more, and its training is told.
  */
-import { isStoreError, type SessionStoreError } from '../base/errors.ts';
-import { generationOf } from '../records/shapes/run.ts';
-import type { RowSpill } from '../store/row-spill.ts';
-import { runFenced } from '../store/run-rules.ts';
-import type { NewSegment, RunGeneration, SegmentManifest, StoredRun } from '../store/store.ts';
+import { isStoreError, type SessionStoreError } from '../../base/errors.ts';
+import { generationOf } from '../../records/shapes/run.ts';
+import type { RowSpill } from '../../store/row-spill.ts';
+import { runFenced } from '../../store/run-rules.ts';
+import type { NewSegment, RunGeneration, SegmentManifest, StoredRun } from '../../store/store.ts';
 
 type Write<T> = (segments: readonly NewSegment[], live?: readonly RunGeneration[]) => T;
 

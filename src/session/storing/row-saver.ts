@@ -3,8 +3,8 @@
  * call that adds a row while saving takes less than a tenth of the thread's time, otherwise once per task, then less often. A
  * visible page gets `pagehide`, and saves every 20 ms.
  */
-import type { Clock } from '../base/clock.ts';
-import type { RowSpill } from '../store/row-spill.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { RowSpill } from '../../store/row-spill.ts';
 
 /**
  * Longest delay of a save, in milliseconds, in a loop that never yields to the event loop: the call that adds a row then saves.

@@ -2,9 +2,9 @@
  * The store as a session sees it. It opens a store that could not be opened at first, creates the run before the first row is
  * written, and creates the run again when it was removed. Writers call it like any store.
  */
-import { isQuarkError, QuarkError } from '../base/errors.ts';
-import type { RowSpill } from '../store/row-spill.ts';
-import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../store/store.ts';
+import { isQuarkError, QuarkError } from '../../base/errors.ts';
+import type { RowSpill } from '../../store/row-spill.ts';
+import type { NewSegment, SegmentManifest, Store, StoreLocation } from '../../store/store.ts';
 import type { AnswerLimit } from './answer-limit.ts';
 import type { Fence } from './fence.ts';
 

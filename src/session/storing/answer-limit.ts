@@ -3,9 +3,9 @@
  * no longer; the call then counts as failed, and is made again as after any failure. Should the first be carried out after
  * all, that changes nothing: segments, runs and changes of runs have identities.
  */
-import type { Clock } from '../base/clock.ts';
-import { SessionStoreError } from '../base/errors.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock } from '../../base/clock.ts';
+import { SessionStoreError } from '../../base/errors.ts';
+import type { Store } from '../../store/store.ts';
 
 /** How long one call may take. */
 const ANSWER_MS = 60_000;

@@ -1,10 +1,10 @@
 /** Merges the small segments of a run during the run and at its end. A failed merge loses nothing. */
-import type { Clock } from '../base/clock.ts';
-import { isStoreError } from '../base/errors.ts';
-import { createId } from '../base/ids.ts';
-import { TABLES } from '../records/tables.ts';
-import { compactTable } from '../segment/compact.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isStoreError } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { TABLES } from '../../records/tables.ts';
+import { compactTable } from '../../segment/compact.ts';
+import type { Store } from '../../store/store.ts';
 
 /**
  * Small segments of one table after which they are merged while the run goes on. Merging costs about a microsecond a row

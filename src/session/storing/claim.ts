@@ -1,6 +1,6 @@
 /** The lease of a session on its run: shows others that the run is live. */
-import type { Clock } from '../base/clock.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Store } from '../../store/store.ts';
 
 /** The lease is renewed every third of its duration. */
 export class Claim {

@@ -3,9 +3,9 @@
  * them fails. The stop and the end of the stop are reported once each: to the session's callback and, without strict mode, on the
  * console.
  */
-import type { Clock } from '../base/clock.ts';
-import { warn } from '../base/console.ts';
-import { errorOf, messageOf } from '../base/errors.ts';
+import type { Clock } from '../../base/clock.ts';
+import { warn } from '../../base/console.ts';
+import { errorOf, messageOf } from '../../base/errors.ts';
 
 /** State of the recording of a session: the result of `session.recordingStatus()`. */
 export type RecordingStatus = {

@@ -1,5 +1,5 @@
 /** Retries work with growing pauses until it succeeds. */
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30_000;
