@@ -124,16 +124,7 @@ export interface MetricRecord extends RecordMethods {
   toDict(): Dict;
 }
 
-attachDefinition(MetricRecord.prototype, metricTable);
-
 // Records of series without a context are as they were before there were any.
-const plainDict = MetricRecord.prototype.toDict;
-const toDict = function (this: MetricRecord): Dict {
-  return this.context === null
-    ? plainDict.call(this)
-    : { ...plainDict.call(this), context: this.context };
-};
-Object.defineProperties(MetricRecord.prototype, {
-  toDict: { value: toDict },
-  toJSON: { value: toDict },
-});
+attachDefinition(MetricRecord.prototype, metricTable, (record) =>
+  record instanceof MetricRecord && record.context !== null ? { context: record.context } : {},
+);

@@ -103,15 +103,19 @@ export function defineRecord<C extends Columns>(
   return Object.freeze(definition);
 }
 
-/** Gives a prototype the definition and the methods of its records. */
-export function attachDefinition(prototype: object, definition: RecordShape): void {
+/** Gives a prototype the definition and the methods of its records. `more` says what dictionaries have besides the columns. */
+export function attachDefinition(
+  prototype: object,
+  definition: RecordShape,
+  more: (record: object) => Dict = () => ({}),
+): void {
   const toDict = function (this: object): Dict {
-    return dictOf(definition, this);
+    return { ...dictOf(definition, this), ...more(this) };
   };
   Object.defineProperties(prototype, {
     [DEFINITION]: { value: definition },
-    toDict: { value: toDict, configurable: true },
-    toJSON: { value: toDict, configurable: true },
+    toDict: { value: toDict },
+    toJSON: { value: toDict },
   });
 }
 

@@ -73,7 +73,7 @@ export function withoutAddedFields(args: readonly string[], printed: unknown): u
 
 function withoutFieldsOf({ fields, name }: Shape): Shape {
   const known = Object.entries(fields).filter(([field]) => !ADDED_SHAPE_FIELDS.has(field));
-  return defineShape(name, Object.fromEntries(known) as Fields);
+  return defineShape<Fields>(name, Object.fromEntries(known));
 }
 
 function isShape(value: unknown): value is Shape {
