@@ -9,7 +9,7 @@ import {
   type SessionStoreError,
 } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
-import type { EventSeverity } from '../records/literals.ts';
+import type { EventSeverity, RunStatus } from '../records/literals.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import type { RecordingHealth } from './storing/recording-health.ts';
 
@@ -36,6 +36,9 @@ export interface OpenWriter {
 /** Called with a table and the segments that were appended to it. */
 export type AppendListener = (table: string, segments: readonly SegmentManifest[]) => void;
 
+/** Called with the status in which a session leaves its run. */
+export type OverListener = (status: RunStatus) => Promise<void>;
+
 /** The inside of a session. */
 export interface RunHandle {
   readonly runId: string;
@@ -60,10 +63,35 @@ export interface RunHandle {
   notify(notice: Notice): void;
   /** Calls back whenever segments of the run were appended by this session; returns the undo. */
   onAppended(listener: AppendListener): () => void;
+  /** Calls back once when the session has ended its run, with how, or leaves it; the store is open until that has settled. */
+  onOver(listener: OverListener): void;
   /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until it is ended. */
   requestStop(reason: string): void;
   /** Called with appended segments, as the store has them: the lease is renewed and merging considered. */
   appended(table: string, segments: readonly SegmentManifest[]): void;
+}
+
+/** Those who are told what a session appends, and when it is over. */
+export class SessionListeners {
+  readonly #appended = new Set<AppendListener>();
+  readonly #over: OverListener[] = [];
+
+  readonly onAppended: RunHandle['onAppended'] = (listener) => {
+    this.#appended.add(listener);
+    return () => this.#appended.delete(listener);
+  };
+
+  readonly onOver: RunHandle['onOver'] = (listener) => {
+    this.#over.push(listener);
+  };
+
+  readonly appended: AppendListener = (table, segments) => {
+    for (const listener of this.#appended) listener(table, segments);
+  };
+
+  async tellOver(status: RunStatus): Promise<void> {
+    await Promise.allSettled(this.#over.splice(0).map((listener) => listener(status)));
+  }
 }
 
 const handles = new WeakMap<object, RunHandle>();

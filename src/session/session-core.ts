@@ -24,9 +24,9 @@ import { Retry } from './storing/retry.ts';
 import {
   isRecordingFailure,
   runEnded,
+  SessionListeners,
   throwFirst,
   writeFor,
-  type AppendListener,
   type Notice,
   type OpenWriter,
   type RunHandle,
@@ -74,7 +74,9 @@ export class SessionCore implements RunHandle {
   /** Stores an end that was postponed. */
   readonly #endRetry: Retry;
   readonly #undo: (() => void)[] = [];
-  readonly #listeners = new Set<AppendListener>();
+  readonly #listeners = new SessionListeners();
+  readonly onAppended = this.#listeners.onAppended;
+  readonly onOver = this.#listeners.onOver;
   #status: RunStatus;
   /** The attempt to end the run that is under way. */
   #ending: Promise<RunRecord> | undefined;
@@ -217,11 +219,6 @@ export class SessionCore implements RunHandle {
     this.#writeRetry.soon();
   }
 
-  onAppended(listener: AppendListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   requestStop(reason: string): void {
     if (this.#abort.signal.aborted) return;
     const message = `Asked to stop: ${reason}.`;
@@ -230,7 +227,7 @@ export class SessionCore implements RunHandle {
   }
 
   appended(table: string, segments: readonly SegmentManifest[]): void {
-    for (const listener of this.#listeners) listener(table, segments);
+    this.#listeners.appended(table, segments);
     this.#claim.touch();
     this.#housekeeping.appended(table, segments.length, this.#ending === undefined && !this.fenced);
   }
@@ -325,6 +322,7 @@ export class SessionCore implements RunHandle {
   }
 
   async #afterEnd(merges: boolean): Promise<void> {
+    await this.#listeners.tellOver(this.#status);
     await this.#housekeeping.settle();
     await this.store.sync?.synced({
       runId: this.runId,
@@ -417,6 +415,7 @@ export class SessionCore implements RunHandle {
   }
 
   async #release(): Promise<void> {
+    await this.#listeners.tellOver(this.#status);
     await this.store.spill?.end(this.runId);
     await this.#housekeeping.settle();
     if (this.#run.stored.status === 'running') await tolerate(() => this.#claim.release());

@@ -150,7 +150,10 @@ export function notesOfRun(runId: string): {
   readonly names: readonly string[];
   readonly prefixes: readonly string[];
 } {
-  return { names: [sketchName(runId)], prefixes: [basePrefix(runId), sentPrefix(runId)] };
+  return {
+    names: [sketchName(runId)],
+    prefixes: [basePrefix(runId), sentPrefix(runId), `mirrors/${runId}/`],
+  };
 }
 
 /** The order of `listDeletedRuns`. */

@@ -362,6 +362,21 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/tracker', async () => {
+    expect(await namesOf('tracker')).toMatchInlineSnapshot(`
+      [
+        "LiveMirror",
+        "TRACKER_PROVIDERS",
+        "finishMirror",
+        "functionSink",
+        "lineSink",
+        "mirrorRun",
+        "mlflowSink",
+        "openTracker",
+        "tensorBoardSink",
+      ]
+    `);
+  });
   test('quark-sdk/probes', async () => {
     expect(await namesOf('probes')).toMatchInlineSnapshot(`
       [

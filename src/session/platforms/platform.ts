@@ -4,6 +4,16 @@ import { isNode } from '../../base/runtime.ts';
 import { VERSION } from '../../base/version.ts';
 import { pageTokens, type TabTokens } from './tab-token.ts';
 
+/** A file that grows at its end. */
+export interface AppendFile {
+  /** Bytes. */
+  readonly size: number;
+  append(bytes: Uint8Array): Promise<void>;
+  /** Cuts off what is behind the first `size` bytes. */
+  cut(size: number): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** The environment of a session. */
 export interface Platform {
   /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
@@ -20,6 +30,8 @@ export interface Platform {
   onExit(listener: () => void): () => void;
   /** What the tab remembers of the runs of its pages; absent in workers and in Node. */
   readonly tab?: TabTokens | undefined;
+  /** Opens a file in a folder, or makes both; absent where there are no files. */
+  readonly openAppendFile?: (folder: string, name: string) => Promise<AppendFile>;
   /** Calls back when the page is hidden: what is buffered should be written now. */
   onHide(listener: () => void): () => void;
 }

@@ -44,8 +44,15 @@ export type RecordingProblem = {
    * `stopped`: writes to the storage fail. `resumed`: they succeed again, and buffered rows are being written. `storage_cleared`:
    * the stored run was removed (the browser's data was cleared, the database deleted); the session has created the run again with
    * its buffered rows, and `lostRows` are gone. `fenced`: another session has taken the run over, and `session.signal` is aborted.
+   * `mirror_failed`: a mirror of the run does not take records, which wait in the store; `mirror_resumed`: it does again. Recording goes on.
    */
-  readonly kind: 'stopped' | 'resumed' | 'storage_cleared' | 'fenced';
+  readonly kind:
+    | 'stopped'
+    | 'resumed'
+    | 'storage_cleared'
+    | 'fenced'
+    | 'mirror_failed'
+    | 'mirror_resumed';
   readonly runId: string;
   /** When recording stopped, in UTC epoch milliseconds; for `storage_cleared` and `fenced`, when that was detected. */
   readonly sinceMs: number;
@@ -180,6 +187,11 @@ export class RecordingHealth {
     this.#lastError = error;
     this.#tell('fenced', this.#fencedAtMs, error);
     if (!this.#isQuiet) warn(`Quark: ${error.message}`);
+  }
+
+  /** Reports that a mirror fails, or works again. */
+  mirrored(error: Error, isFailing: boolean): void {
+    this.#tell(isFailing ? 'mirror_failed' : 'mirror_resumed', this.#clock.now(), error);
   }
 
   /** Records an error that does not stop recording. */

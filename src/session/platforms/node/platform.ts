@@ -12,6 +12,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
 import type { Platform } from '../platform.ts';
+import { openAppendFile } from './append-file.ts';
 import { readGit } from './git.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
@@ -43,6 +44,7 @@ export const nodePlatform: Platform = {
     };
   },
   onHide: () => () => undefined,
+  openAppendFile,
 };
 
 function listen(): void {

@@ -1,0 +1,217 @@
+/**
+ * The REST API of MLflow, as far as a sink uses it, by its documentation: `experiments/get-by-name` and `create`, `runs/create`, `search`,
+ * `get`, `update` and `log-batch`, `metrics/get-history`.
+ */
+import { messageOf, QuarkError } from '../base/errors.ts';
+
+/** Bounds of a batch, by the documentation of `runs/log-batch`. */
+export const MLFLOW_LIMITS = {
+  metrics: 1000,
+  params: 100,
+  tags: 100,
+  /** Metrics, parameters and tags together. */
+  items: 1000,
+  bytes: 1_000_000,
+  keyChars: 250,
+  paramChars: 6000,
+  tagChars: 5000,
+} as const;
+
+const TIMEOUT_MS = 30_000;
+/** Samples in one answer of `get-history`. */
+const HISTORY_PAGE = 25_000;
+
+/** A sample as MLflow takes it. */
+export type MlflowMetric = {
+  readonly key: string;
+  /** Numbers that JSON has not are texts: `NaN`, `Infinity`, `-Infinity`. */
+  readonly value: number | string;
+  /** UTC epoch milliseconds, an integer. */
+  readonly timestamp: number;
+  readonly step: number;
+};
+
+/** A parameter or a tag. */
+export type MlflowEntry = { readonly key: string; readonly value: string };
+
+/** What one request adds to a run. */
+export type MlflowBatch = {
+  readonly metrics?: readonly MlflowMetric[];
+  readonly params?: readonly MlflowEntry[];
+  readonly tags?: readonly MlflowEntry[];
+};
+
+/** Where the server is. */
+export type MlflowServer = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof fetch;
+};
+
+/** See the top of this file. */
+export class MlflowClient {
+  readonly #server: MlflowServer;
+
+  constructor(server: MlflowServer) {
+    this.#server = server;
+  }
+
+  /** The id of the experiment of this name, which is made if there is none. */
+  async experiment(name: string): Promise<string> {
+    const found = await this.#get('experiments/get-by-name', { experiment_name: name });
+    if (found !== undefined) return textIn(found, 'experiment', 'experiment_id');
+    try {
+      return textIn(await this.#post('experiments/create', { name }), 'experiment_id');
+    } catch (error) {
+      // Another process has made it in this moment.
+      if (!isMlflowError(error, 'RESOURCE_ALREADY_EXISTS')) throw error;
+      const made = await this.#get('experiments/get-by-name', { experiment_name: name });
+      return textIn(made, 'experiment', 'experiment_id');
+    }
+  }
+
+  /** The id of the run with this tag in an experiment, if there is one. */
+  async findRun(experiment: string, tag: MlflowEntry): Promise<string | undefined> {
+    const answer = await this.#post('runs/search', {
+      experiment_ids: [experiment],
+      filter: `tags.\`${tag.key}\` = '${tag.value}'`,
+      max_results: 1,
+    });
+    const runs: unknown = fieldOf(answer, 'runs');
+    const [run]: unknown[] = Array.isArray(runs) ? runs : [];
+    return run === undefined ? undefined : textIn(run, 'info', 'run_id');
+  }
+
+  /** Whether there is a run of this id. */
+  async hasRun(runId: string): Promise<boolean> {
+    return (await this.#get('runs/get', { run_id: runId })) !== undefined;
+  }
+
+  async createRun(body: object): Promise<string> {
+    return textIn(await this.#post('runs/create', body), 'run', 'info', 'run_id');
+  }
+
+  async updateRun(body: object): Promise<void> {
+    await this.#post('runs/update', body);
+  }
+
+  async logBatch(runId: string, batch: MlflowBatch): Promise<void> {
+    await this.#post('runs/log-batch', { run_id: runId, ...batch });
+  }
+
+  /** All samples of a metric of a run, as `step timestamp value`. */
+  async history(runId: string, key: string): Promise<ReadonlySet<string>> {
+    const found = new Set<string>();
+    let token: string | undefined;
+    do {
+      const page = await this.#get('metrics/get-history', {
+        run_id: runId,
+        metric_key: key,
+        max_results: String(HISTORY_PAGE),
+        ...(token === undefined ? {} : { page_token: token }),
+      });
+      const metrics: unknown = fieldOf(page, 'metrics');
+      for (const one of Array.isArray(metrics) ? metrics : [])
+        found.add(
+          sampleText({
+            step: Number(fieldOf(one, 'step') ?? 0),
+            timestamp: Number(fieldOf(one, 'timestamp') ?? 0),
+            value: Number(fieldOf(one, 'value') ?? 0),
+          }),
+        );
+      const next: unknown = fieldOf(page, 'next_page_token');
+      token = typeof next === 'string' && next !== '' ? next : undefined;
+    } while (token !== undefined);
+    return found;
+  }
+
+  /** Undefined where there is no such thing. */
+  async #get(path: string, query: Readonly<Record<string, string>>): Promise<unknown> {
+    try {
+      return await this.#ask('GET', `${path}?${new URLSearchParams(query).toString()}`);
+    } catch (error) {
+      if (isMlflowError(error, 'RESOURCE_DOES_NOT_EXIST')) return undefined;
+      throw error;
+    }
+  }
+
+  #post(path: string, body: object): Promise<unknown> {
+    return this.#ask('POST', path, JSON.stringify(body));
+  }
+
+  async #ask(method: string, path: string, body?: string): Promise<unknown> {
+    const { fetch, headers, url } = this.#server;
+    const [name = path] = path.split('?');
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(`${url.replace(/\/+$/, '')}/api/2.0/mlflow/${path}`, {
+        method,
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        ...(body === undefined ? {} : { body }),
+      });
+      text = await response.text();
+    } catch (error) {
+      throw mlflowError(name, messageOf(error), '', error);
+    }
+    const answer = parsed(text);
+    if (response.ok) return answer;
+    const code: unknown = fieldOf(answer, 'error_code');
+    const message: unknown = fieldOf(answer, 'message');
+    throw mlflowError(
+      name,
+      typeof message === 'string' ? message.slice(0, 500) : `HTTP status ${response.status}`,
+      typeof code === 'string' ? code : '',
+    );
+  }
+}
+
+/** What makes two samples of a metric the same. */
+export function sampleText({
+  step,
+  timestamp,
+  value,
+}: Pick<MlflowMetric, 'step' | 'timestamp' | 'value'>): string {
+  return `${step} ${timestamp} ${Number(value)}`;
+}
+
+function mlflowError(
+  path: string,
+  reason: string,
+  mlflowCode: string,
+  cause?: unknown,
+): QuarkError {
+  return new QuarkError('unsupported', `The MLflow server did not do ${path}: ${reason}`, {
+    details: { path, mlflowCode },
+    cause,
+  });
+}
+
+/** Whether the server answered with this error code. */
+export function isMlflowError(error: unknown, code: string): boolean {
+  return error instanceof QuarkError && error.details['mlflowCode'] === code;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** A text inside an answer. @throws {QuarkError} where there is none */
+function textIn(answer: unknown, ...path: readonly string[]): string {
+  let found = answer;
+  for (const name of path) found = fieldOf(found, name);
+  if (typeof found === 'string' && found !== '') return found;
+  throw mlflowError(path.join('.'), 'its answer lacks this field', '');
+}
