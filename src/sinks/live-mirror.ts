@@ -7,6 +7,7 @@ import { errorOf, QuarkError } from '../base/errors.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { positive, readOptions } from '../base/options.ts';
+import { contextKey } from '../base/series-key.ts';
 import { getPayload } from '../instruments/artifacts/parts.ts';
 import { readMetricColumns, type MetricColumns } from '../read/metric-columns.ts';
 import { openRun } from '../read/run-reader.ts';
@@ -270,7 +271,8 @@ export class LiveMirror {
     const texts: SinkText[] = [];
     const distributions: SinkDistribution[] = [];
     for (const record of records) {
-      const { artifactKey: key, artifactType, step, timestamp } = record;
+      const { artifactType, step, timestamp } = record;
+      const key = keyOf(record);
       const isWanted = artifactType === 'text' || artifactType === 'histogram';
       if (!isWanted || record.sizeBytes > MAX_PAYLOAD_BYTES) continue;
       const content = await this.#payload(record);
@@ -330,8 +332,8 @@ function sinkRunOf(run: RunRecord): SinkRun {
   return {
     id: run.id,
     project: run.projectName,
-    name: run.id,
-    description: null,
+    name: run.name ?? run.id,
+    description: run.description ?? null,
     config: run.config,
     tags: run.tags,
     startedAtMs: Date.parse(run.startedAt),
@@ -362,6 +364,21 @@ function slice(columns: MetricColumns, start: number, end: number): SinkScalars 
     epochs: epochs.subarray(start, end),
     timesMs: timesMs.subarray(start, end),
   };
+}
+
+/** The key of an artifact with its context, if its metadata has one. */
+function keyOf({ artifactKey, metadata }: ArtifactRecord): string {
+  const context = metadata?.['context'];
+  if (typeof context !== 'object' || context === null || Array.isArray(context)) return artifactKey;
+  const entries = Object.entries(context).flatMap(([name, value]) =>
+    typeof value === 'object' ? [] : [[name, value] as const],
+  );
+  try {
+    return contextKey(artifactKey, Object.fromEntries(entries));
+  } catch {
+    // Metadata of somebody else, in which the word means another thing.
+    return artifactKey;
+  }
 }
 
 /** Bins of a histogram artifact; undefined when it is none. */

@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { copyJsonObject, type JsonObject } from '../base/json.ts';
 import { checkLabel } from '../base/names.ts';
+import { contextText } from '../base/series-key.ts';
 import {
   asGiven,
   callable,
@@ -13,7 +14,7 @@ import {
   readOptions,
   text,
 } from '../base/options.ts';
-import type { RecordingCallback } from '../session/recording-health.ts';
+import type { RecordingCallback } from '../session/storing/recording-health.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Store } from '../store/store.ts';
 import {
@@ -224,18 +225,11 @@ export function checkState(field: string, value: unknown): TrackerState {
   };
 }
 
-/** @throws {QuarkError} `invalid_input` */
-export function checkContext(field: string, value: unknown): TrackerContext {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalidInput(field, value, 'an object of texts');
-  const entries = Object.entries(value).map(([name, one]): readonly [string, string] => {
-    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name))
-      throw invalidInput(`name in ${field}`, name, '1 to 128 letters, digits, ".", "_" or "-"');
-    const checked = checkLabel(`${field}.${name}`, one);
-    if (checked.length > 128) throw invalidInput(`${field}.${name}`, one, 'at most 128 characters');
-    return [name, checked];
-  });
-  return Object.freeze(Object.fromEntries(entries));
+/** A context that nobody can change. @throws {QuarkError} `invalid_input` */
+export function checkContext(field: string, value: TrackerContext): TrackerContext {
+  if (typeof value !== 'object' || value === null) throw invalidInput(field, value, 'an object');
+  contextText(value, field);
+  return Object.freeze({ ...value });
 }
 
 function checkStep(field: string, value: unknown): number {

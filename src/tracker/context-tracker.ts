@@ -114,7 +114,7 @@ export class ContextTracker implements Tracker {
       context:
         context === undefined
           ? this.#context
-          : { ...this.#context, ...checkContext('context', context) },
+          : Object.freeze({ ...this.#context, ...checkContext('context', context) }),
     };
   }
 

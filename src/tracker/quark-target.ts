@@ -30,6 +30,8 @@ export async function openQuarkTarget(
           project: run.project,
           config: run.parameters,
           tags: run.tags,
+          name: run.name,
+          description: run.description,
         })
       : await resume(config, run, run.resume);
   for (const sink of mirrors) mirrorRun(session, sink);
@@ -124,7 +126,7 @@ class QuarkTarget implements TrackerTarget {
   }
 
   scalar({ context, name, step }: TrackedEntry, value: number): void {
-    this.#metrics.log(name, value, { step, metadata: { context } });
+    this.#metrics.log(name, value, { step, context });
   }
 
   distribution({ context, name, step }: TrackedEntry, { bins, counts }: TrackedBins): void {
@@ -137,7 +139,7 @@ class QuarkTarget implements TrackerTarget {
   }
 
   parameters(values: JsonObject): void {
-    void values;
+    this.#follow(this.#session.updateConfig(values));
   }
 
   flush(): Promise<void> {

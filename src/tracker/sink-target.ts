@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import { errorOf, QuarkError } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import { contextKey } from '../base/series-key.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 import { Delivery, within } from '../sinks/delivery.ts';
 import {
@@ -12,7 +13,6 @@ import {
   type SinkRun,
   type SinkText,
 } from '../sinks/sink.ts';
-import { seriesName } from './series-name.ts';
 import type { TrackedBins, TrackedEntry, TrackerStatus, TrackerTarget } from './tracker.ts';
 
 /** Records that may wait while the sink fails. */
@@ -117,17 +117,17 @@ export class SinkTarget implements TrackerTarget {
 
   scalar({ context, name, step }: TrackedEntry, value: number): void {
     if (this.#admit())
-      this.#waiting.scalar(seriesName(name, context), value, step, this.#clock.now());
+      this.#waiting.scalar(contextKey(name, context), value, step, this.#clock.now());
   }
 
   distribution({ context, name, step }: TrackedEntry, { bins, counts }: TrackedBins): void {
-    const key = seriesName(name, context);
+    const key = contextKey(name, context);
     if (this.#admit())
       this.#waiting.distribution({ key, bins, counts, step, timeMs: this.#clock.now() });
   }
 
   text({ context, name, step }: TrackedEntry, text: string): void {
-    const key = seriesName(name, context);
+    const key = contextKey(name, context);
     if (this.#admit()) this.#waiting.text({ key, text, step, timeMs: this.#clock.now() });
   }
 

@@ -1,5 +1,6 @@
 /** What a program records through, whichever provider is behind it. */
 import type { JsonObject } from '../base/json.ts';
+import type { MetricContext } from '../base/series-key.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
 
 /** The providers of {@link openTracker}. */
@@ -15,8 +16,8 @@ export const TRACKER_PROVIDERS = [
 /** One of {@link TRACKER_PROVIDERS}. */
 export type TrackerProvider = (typeof TRACKER_PROVIDERS)[number];
 
-/** What tells series of one name apart: `{ stage: 'train', rank: '0' }`. Names and values are texts of 1 to 128 characters. */
-export type TrackerContext = { readonly [name: string]: string };
+/** What tells series of one name apart: `{ stage: 'train', rank: 0 }`. See `MetricContext` of the package. */
+export type TrackerContext = MetricContext;
 
 /** Options of one call of a {@link Tracker}. */
 export type TrackOptions = {

@@ -87,11 +87,11 @@ async function recordsOf(store: Store, runId: string): Promise<unknown> {
     }),
   );
   return {
-    metrics: metrics.map(({ metadata, metricKey, step, value }) => [
+    metrics: metrics.map(({ context, metricKey, step, value }) => [
       metricKey,
       step,
       value,
-      metadata,
+      context,
     ]),
     artifacts: artifacts.sort(),
     stepsInSeries: [...(await reader.readSeries()).series].map(({ key, steps }) => [

@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
 import { readArtifacts } from '../../../src/read/tables.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
-import type { RecordingProblem } from '../../../src/session/recording-health.ts';
+import type { RecordingProblem } from '../../../src/session/storing/recording-health.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';

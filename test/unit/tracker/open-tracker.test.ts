@@ -42,8 +42,7 @@ describe('a tracker', () => {
       // @ts-expect-error a value is a number
       expect(() => tracker.scalar('loss', '1')).toThrow('value of loss must be a number');
       expect(() => tracker.setContext({ stage: '' })).toThrow('context.stage must be');
-      // @ts-expect-error values are texts
-      expect(() => tracker.setContext({ rank: 1 })).toThrow('context.rank must be');
+      expect(() => tracker.setContext({ rank: Number.NaN })).toThrow('context.rank must be');
       expect(() => tracker.distribution('w', { bins: [1, 0], counts: [1] })).toThrow('bins[1]');
       // @ts-expect-error there is no such option
       expect(() => tracker.scalar('loss', 1, { stepp: 1 })).toThrow('stepp');
@@ -175,15 +174,16 @@ describe('a tracker', () => {
       trackers: [quark, ...others],
     });
     tracker.scalar('loss', 0.25);
+    tracker.parameters({ seed: 7 });
     tracker.text('notes', 'begun');
     await tracker.close('failed');
-    expect(lines).toEqual(['step 0: loss 0.25', 'step 0: notes: begun']);
+    expect(lines).toEqual(['parameters: {"seed":7}', 'step 0: loss 0.25', 'step 0: notes: begun']);
     expect(server.run).toMatchObject({ status: 'FAILED' });
-    expect(server.run.params.get('lr')).toBe('0.1');
+    expect(Object.fromEntries(server.run.params)).toEqual({ lr: '0.1', seed: '7' });
     expect(readdirSync(folder)).toHaveLength(1);
     if (typeof quark.storage !== 'object') throw new Error('It is a store.');
     expect(await listRuns(quark.storage)).toMatchObject([
-      { run: { projectName: 'digits', status: 'failed', config: { lr: 0.1 } } },
+      { run: { projectName: 'digits', status: 'failed', config: { lr: 0.1, seed: 7 } } },
     ]);
   });
 });
