@@ -174,9 +174,9 @@ export {
   audibleAlerts,
   silenceOf,
   type AlertIdentity,
-  type Silence,
   type SilencedAlert,
 } from './analysis/alerts/silences.ts';
+export type { Silence } from './records/shapes/silence.ts';
 export type { AlertSelection, SilenceOptions } from './analysis/engine/silence-run.ts';
 export {
   analyzerConfigOf,
@@ -211,7 +211,7 @@ export { sayJudgedWith, type JudgedWith } from './analysis/evaluate/judged-with.
 export { findRoleSeries, type RoleSeries } from './analysis/signals/roles/loss-roles.ts';
 export { CONVENTIONAL_ROLE_KEYS, type RoleKeys } from './analysis/signals/roles/role-keys.ts';
 export { findRoles } from './analysis/signals/roles/roles.ts';
-export { sayRoles } from './analysis/signals/roles/say-roles.ts';
+export { ROLE_NOUNS, sayRoles } from './analysis/signals/roles/say-roles.ts';
 export type {
   RoleCandidate,
   RoleChoice,

@@ -1,9 +1,11 @@
 /** What the analyzers find in a run and in its batches: computed in a worker, wherever the run is. */
 import {
   openRun,
+  type AskedRoles,
   type AlertRecord,
   type HealthScoreRecord,
   type PhaseRecord,
+  type RoleName,
   type Store,
 } from 'quark-sdk';
 import {
@@ -16,6 +18,7 @@ import {
   groupAlerts,
   loadRunColumns,
   PhaseAnalyzer,
+  ROLE_NOUNS,
   sayJudgedWith,
   sayRoles,
   sayVerdict,
@@ -23,6 +26,15 @@ import {
   type HardBatches,
   type Silence,
 } from 'quark-sdk/analysis';
+
+/** The roles that a person may say, in the order in which they are listed. */
+const ROLES = [
+  'trainLoss',
+  'valLoss',
+  'trainAccuracy',
+  'valAccuracy',
+  'reward',
+] as const satisfies readonly RoleName[];
 
 type Fields<T> = Omit<T, 'toDict'>;
 
@@ -36,6 +48,16 @@ export type RunAnalysis = {
   readonly judgedBy: string;
   /** The thresholds that are not the defaults, and what else the run was judged with; empty for the defaults. */
   readonly judgedWith: string;
+  /** The metric that plays each role, in the order of the roles; null where none does. */
+  readonly played: readonly {
+    readonly role: RoleName;
+    /** What people call the role. */
+    readonly noun: string;
+    readonly key: string | null;
+  }[];
+  /** Roles that somebody gave to metrics of the run. */
+  readonly askedRoles: AskedRoles;
+  readonly metricKeys: readonly string[];
   /** The silenced ones. */
   readonly silenced: readonly AlertGroup<Fields<AlertRecord>>[];
   /** What was said of alerts, by the id of the alert. */
@@ -77,6 +99,13 @@ export async function analyzeRun(
     verdict: sayVerdict({ alerts: heard, healthScores, phases }),
     judgedBy: sayRoles(roles),
     judgedWith: sayJudgedWith(judgedWith),
+    played: ROLES.map((role) => ({
+      role,
+      noun: ROLE_NOUNS[role],
+      key: roles[role]?.series.key ?? null,
+    })),
+    askedRoles: columns.run.roles,
+    metricKeys: [...columns.metrics.keys()].toSorted(),
     silences,
     problems: problems.map(({ message }) => message),
     healthScores: healthScores.map(fieldsOf),

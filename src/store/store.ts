@@ -14,6 +14,7 @@
 
 import { invalidInput } from '../base/errors.ts';
 import { checkId, checkRunId, checkTable } from '../base/names.ts';
+import type { NewSilence, SilencedAlerts } from '../records/shapes/silence.ts';
 import type { LapsedLease, Lease } from '../records/shapes/lease.ts';
 import type {
   SegmentFilter,
@@ -405,6 +406,10 @@ export interface ConnectedStore {
   deleteArtifact(runId: string, idOrKey: string): Promise<DeletedRows>;
   /** Deletes a project with all of its runs, at the service: see `deleteProject` of the package. */
   deleteProject(name: string, options?: DeleteProjectOptions): Promise<DeletedProject>;
+  /** Says something of alerts of a run, at the service, whose audit log names it. Resolves to when it was said, in UTC epoch milliseconds. */
+  silenceAlerts(runId: string, silence: NewSilence): Promise<number>;
+  /** Takes back what was said of the same rule, layer and metric; resolves to when. */
+  unsilenceAlerts(runId: string, alerts: SilencedAlerts): Promise<number>;
   /** Quotas of which four fifths and more are used, as the service said with its last answer. Asks nothing. */
   nearQuotas(): Promise<readonly NearQuota[]>;
 }
@@ -522,6 +527,8 @@ export const STORE_CALLS: CallRules<Store> = {
     if (typeof idOrKey !== 'string' || idOrKey === '')
       throw invalidInput('artifact', idOrKey, 'the id or the key of an artifact');
   }),
+  silenceAlerts: writes(checkRunId),
+  unsilenceAlerts: writes(checkRunId),
   deleteProject: removes(checkProjectDeletion),
   removeProject: removes((projectId) => checkId('projectId', projectId)),
   listBlobs: reads(checkBlobPage),

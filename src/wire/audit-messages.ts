@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = [
   'artifact.delete',
   'project.delete',
   'space.delete',
+  'alert.silence',
+  'alert.unsilence',
   'blob.sweep',
   'retention.set',
   'retention.apply',

@@ -39,6 +39,7 @@ import {
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
 import { TableEpochs } from './table-epochs.ts';
+import { silenceThere, unsilenceThere } from './http-silences.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeDeletedRun,
@@ -202,12 +203,16 @@ class HttpStore implements StoreDriver {
   };
 
   readonly deleteArtifact: NonNullable<Store['deleteArtifact']> = async (runId, idOrKey) => {
-    const answer = await this.#client.json('DELETE /runs/:runId/artifacts', {
-      params: { runId },
-      query: { artifact: idOrKey },
-    });
+    const asked = { params: { runId }, query: { artifact: idOrKey } };
+    const answer = await this.#client.json('DELETE /runs/:runId/artifacts', asked);
     return { runId, table: 'artifacts', rows: answer.number('rows') };
   };
+
+  readonly silenceAlerts: NonNullable<Store['silenceAlerts']> = (runId, silence) =>
+    silenceThere(this.#client, runId, silence);
+
+  readonly unsilenceAlerts: NonNullable<Store['unsilenceAlerts']> = (runId, alerts) =>
+    unsilenceThere(this.#client, runId, alerts);
 
   readonly archiveRun: Store['archiveRun'] = async (runId) =>
     this.#changed('POST /runs/:runId/archive', runId);

@@ -58,6 +58,7 @@ import {
   type Route,
 } from './route-parts.ts';
 import { list, object, schemaFor, type Schema } from './schemas.ts';
+import { SILENCE_ROUTES } from './silence-routes.ts';
 
 /** Formats of rows: one Arrow IPC stream, or JSON, one row a line. */
 export const ROW_FORMATS = ['arrow', 'jsonl'] as const;
@@ -162,6 +163,7 @@ export const ROUTES = {
   ),
   'GET /runs/:runId': read('getRun', 'One run', run),
   ...DELETION_ROUTES,
+  ...SILENCE_ROUTES,
   'PUT /runs/:runId': write(
     'putRun',
     'Replaces the run if its revision is still the one given',

@@ -9,6 +9,7 @@ import {
 } from '../records/shapes/manifest.ts';
 import { projectShape } from '../records/shapes/project.ts';
 import { newRunShape, runShape } from '../records/shapes/run.ts';
+import { askedSilenceShape, silenceShape } from '../records/shapes/silence.ts';
 import { streamShape } from '../records/shapes/stream.ts';
 import { tableBatchesShape } from '../records/shapes/table-batches.ts';
 import { schemaOf, type JsonSchema as Schema } from '../schema/shape.ts';
@@ -28,6 +29,8 @@ export type SchemaName =
   | 'NewRun'
   | 'Run'
   | 'DeletedRun'
+  | 'Silence'
+  | 'AskedSilence'
   | 'Lease'
   | 'LapsedLease'
   | 'BatchRange'
@@ -92,6 +95,8 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   NewRun: schemaOf(newRunShape),
   Run: schemaOf(runShape),
   DeletedRun: schemaOf(deletedRunShape),
+  Silence: schemaOf(silenceShape),
+  AskedSilence: schemaOf(askedSilenceShape),
   Lease: schemaOf(leaseShape),
   LapsedLease: schemaOf(lapsedLeaseShape),
   BatchRange: schemaOf(batchRangeShape),

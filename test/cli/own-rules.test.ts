@@ -79,7 +79,7 @@ test('an analysis says which thresholds it used', async () => {
   const config = { thresholds: { lossSpikeScore: 12 }, disabledRules: ['plateau'] };
   writeFileSync(join(folder, 'strict.json'), JSON.stringify(config));
   const { stdout } = await run('analyze', id, '--config', 'strict.json');
-  expect(stdout).toContain('Judged with lossSpikeScore 12 instead of 8, without the rule plateau.');
+  expect(stdout).toContain('Settings: lossSpikeScore 12 instead of 8, without the rule plateau.');
 });
 
 test('a wrong configuration is refused with file, field, value and rule', async () => {

@@ -73,12 +73,18 @@ it(
     await alert.getByText('The queue ran dry').waitFor();
     await alert.getByRole('button', { name: 'Silence…' }).click();
     await alert.getByLabel('Reason').fill('The disk was busy.');
+    await alert.getByLabel('Until').fill('2999-12-31');
     await alert.getByRole('button', { name: 'Silence', exact: true }).click();
     await page.getByText('Silenced (1)').click();
-    await alert.getByText('Silenced by ada: The disk was busy.').waitFor();
+    await alert.getByText('Silenced by ada until 2999-12-31: The disk was busy.').waitFor();
     expect(await alert.locator('h3 s').textContent()).toBe('The queue ran dry');
     expect(await silences()).toMatchObject([
-      { ruleId: 'data/queue.below', metricKey: 'data/queue', by: 'ada' },
+      {
+        ruleId: 'data/queue.below',
+        metricKey: 'data/queue',
+        by: 'ada',
+        until: expect.stringMatching(/^(2999|3000)-/),
+      },
     ]);
     await alert.getByRole('button', { name: 'Undo silence' }).click();
     await alert.getByRole('button', { name: 'Silence…' }).waitFor();
@@ -102,10 +108,36 @@ it(
       /^Not assessed: no training loss was found in the one metric/u,
     );
     expect(await verdict.getAttribute('class')).toContain('tone-done');
-    expect(await other.locator('.judged-by').count()).toBe(0);
     expect(await other.locator('.health-score.is-not_assessed').count()).toBe(5);
     expect(await other.locator('.analysis .tone-live').count()).toBe(0);
     await other.close();
+  },
+  2 * PATIENCE_MS,
+);
+
+it(
+  'lets somebody say which metric is the loss, and remembers it with the run',
+  async () => {
+    const page = await openAnalysis('unknown');
+    await page.getByText('No metric plays a role.').waitFor();
+    await page.getByRole('button', { name: 'Change…' }).click();
+    const form = page.getByRole('form', { name: 'Roles of metrics' });
+    await form.getByLabel('training loss').selectOption('progress/alpha');
+    await form.getByRole('button', { name: 'Judge by these' }).click();
+    await page.getByText('Judged by progress/alpha as training loss (asked).').waitFor();
+    // The loss that was named goes up all the time.
+    await page.locator('.alerts [data-rule="loss_not_decreasing"]').first().waitFor();
+    const store = await openStorage(service.url, { userKey });
+    const reader = await openRun(store, unknownId);
+    expect(reader.run.environment['roles']).toEqual({ train_loss: 'progress/alpha' });
+    const { roles } = await new AnalyzerEngine(reader).analyze({ persist: false });
+    expect(roles.trainLoss?.sureness).toBe('asked');
+    await store.close();
+    await page.getByRole('button', { name: 'Change…' }).click();
+    await form.getByLabel('training loss').selectOption({ label: 'by name' });
+    await form.getByRole('button', { name: 'Judge by these' }).click();
+    await page.getByText('No metric plays a role.').waitFor();
+    await page.close();
   },
   2 * PATIENCE_MS,
 );

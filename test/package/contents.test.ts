@@ -317,6 +317,7 @@ describe('exported names', () => {
         "PhaseAnalyzer",
         "QUANTILE_METHODS",
         "QuantileSketch",
+        "ROLE_NOUNS",
         "RULE_IDS",
         "SEVERITY_FACTORS",
         "SPIKE_DIRECTIONS",

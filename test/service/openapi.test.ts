@@ -254,6 +254,12 @@ describe('the description of the API', () => {
     );
     expect(ranged.status).toBe(206);
     await remote.reclaimSpace();
+    const about = { ruleId: 'plateau', moduleName: null, metricKey: 'val/loss' };
+    const said = { ...about, kind: 'silence', reason: 'Known.', by: 'kim', until: null } as const;
+    expect(await remote.silenceAlerts?.(RUN_ID, said)).toBeGreaterThan(0);
+    const { silences } = await (await get(`/runs/${RUN_ID}/silences`)).json();
+    expect(silences).toMatchObject([{ rule_id: 'plateau', metric_key: 'val/loss', by: 'kim' }]);
+    expect(await remote.unsilenceAlerts?.(RUN_ID, about)).toBeGreaterThan(0);
     await remote.archiveRun(RUN_ID);
     await remote.listRuns({ archived: true });
     const deleted = await remote.deleteRun(RUN_ID, { keepMs: 1_000, by: 'kim' });
@@ -292,6 +298,7 @@ describe('the description of the API', () => {
       ['POST', '/runs', { run: { ...runOf(), tags: 'a' } }],
       ['PUT', `/runs/${RUN_ID}/leases/h`, { ttl_ms: -1 }],
       ['POST', '/projects', []],
+      ['PUT', `/runs/${RUN_ID}/silences`, { silence: { rule_id: 'plateau' } }],
     ] as const)
       expect((await send(method, path, body)).status).toBe(400);
     expect((await get('/runs/nobody')).status).toBe(404);

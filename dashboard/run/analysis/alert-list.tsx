@@ -25,15 +25,16 @@ export function AlertList(props: {
   readonly axis: 'step' | 'epoch';
   /** Shows these steps in a chart nearby. */
   readonly onShow: (range: XRange) => void;
-  /** Draws more below an alert. */
-  readonly footOf?: (alert: Omit<AlertRecord, 'toDict'>) => JSX.Element | null;
+  /** Draws more below a cause and its consequences. */
+  readonly footOf?: (group: AlertGroup<Omit<AlertRecord, 'toDict'>>) => JSX.Element | null;
   /** Whether the alerts were silenced: their titles are struck through. */
   readonly isSilenced?: boolean;
 }): JSX.Element {
   const { axis, footOf, isSilenced = false } = props;
   return (
     <ol class="stack gap-12">
-      {props.groups.map(({ cause, consequences, severity }) => {
+      {props.groups.map((group) => {
+        const { cause, consequences, severity } = group;
         const { id, ruleId, title, fact, inference, stepStart, stepEnd } = cause;
         return (
           <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={ruleId}>
@@ -56,7 +57,7 @@ export function AlertList(props: {
             <p class="alert-advice muted breakable">{inference}</p>
             <Consequences alerts={consequences} />
             <Evidence evidence={cause.evidence} />
-            {footOf?.(cause)}
+            {footOf?.(group)}
           </li>
         );
       })}

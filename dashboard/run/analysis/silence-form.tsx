@@ -1,29 +1,44 @@
-/** Silencing an alert, acknowledging it, and taking that back. */
+/** Silencing a cause and what follows from it, acknowledging it, and taking that back. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { AlertRecord } from 'quark-sdk';
-import type { Silence } from 'quark-sdk/analysis';
+import type { AlertGroup, Silence } from 'quark-sdk/analysis';
 import { Button } from '../../parts/controls.tsx';
+import { formatCount } from '../../parts/format.ts';
 import { errorText, Warning } from '../../parts/notices.tsx';
 import { account } from '../../sources/server-access.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
-import { silenceRefusal } from './silence-rights.ts';
+import { sayingRefusal } from './write-rights.ts';
 
 type Kind = Silence['kind'];
+type Group = AlertGroup<Omit<AlertRecord, 'toDict'>>;
 
-/** What was said of an alert, and the way to say something. */
+/** What somebody asks for with the form. */
+type Asked = {
+  readonly kind: Kind;
+  readonly reason: string;
+  /** The last day on which it holds, `YYYY-MM-DD`; empty for ever. */
+  readonly untilDay: string;
+  /** Whether the alerts that follow from the cause are meant, too. */
+  readonly isOfAll: boolean;
+};
+
+/** What was said of a group of alerts, and the way to say something. */
 export function SilenceForm(props: {
   readonly feed: RunFeed;
-  readonly alert: Omit<AlertRecord, 'toDict'>;
-  readonly silence: Silence | undefined;
+  readonly group: Group;
+  /** What was said of alerts, by their ids. */
+  readonly silences: ReadonlyMap<string, Silence>;
   /** Called when something was said or taken back. */
   readonly onSaid: () => void;
 }): JSX.Element {
-  const { alert, feed, onSaid, silence } = props;
+  const { feed, group, onSaid, silences } = props;
   const asked = useSignal<Kind | undefined>(undefined);
   const isBusy = useSignal(false);
   const failure = useSignal<unknown>(undefined);
-  const refusal = silenceRefusal(feed.reader.store);
+  const refusal = sayingRefusal(feed.reader.store, 'silence alerts');
+  const said = saidOf(group, silences);
+  const [silence] = said;
   const act = async (work: () => Promise<unknown>): Promise<void> => {
     isBusy.value = true;
     failure.value = undefined;
@@ -37,21 +52,15 @@ export function SilenceForm(props: {
       isBusy.value = false;
     }
   };
-  const say = async (kind: Kind, reason: string): Promise<void> => {
-    const { AnalyzerEngine, alertIdentity } = await import('quark-sdk/analysis');
-    const by = account.value?.user;
-    await new AnalyzerEngine(feed.reader).silence({ ...alertIdentity(alert), kind, reason, by });
-  };
-  const undo = async (said: Silence): Promise<void> => {
-    const { AnalyzerEngine } = await import('quark-sdk/analysis');
-    const { metricKey, moduleName, ruleId } = said;
-    await new AnalyzerEngine(feed.reader).unsilence({ metricKey, moduleName, ruleId });
-  };
   return (
     <footer class="alert-foot small">
-      {silence !== undefined && <p class="muted breakable">{sentence(silence)}</p>}
+      {[...new Set(said.map(sentence))].map((text) => (
+        <p key={text} class="muted breakable">
+          {text}
+        </p>
+      ))}
       {silence !== undefined && refusal === undefined && (
-        <Button isSmall disabled={isBusy.value} onClick={() => void act(() => undo(silence))}>
+        <Button isSmall disabled={isBusy.value} onClick={() => void act(() => undo(feed, said))}>
           {silence.kind === 'silence' ? 'Undo silence' : 'Undo acknowledgement'}
         </Button>
       )}
@@ -75,11 +84,12 @@ export function SilenceForm(props: {
       {asked.value !== undefined && (
         <ReasonForm
           kind={asked.value}
+          followerCount={group.consequences.length}
           isBusy={isBusy.value}
           onCancel={() => {
             asked.value = undefined;
           }}
-          onReason={(kind, reason) => void act(() => say(kind, reason))}
+          onAsked={(what) => void act(() => say(feed, group, what))}
         />
       )}
       {failure.value !== undefined && (
@@ -89,20 +99,59 @@ export function SilenceForm(props: {
   );
 }
 
+async function say(feed: RunFeed, group: Group, asked: Asked): Promise<void> {
+  const { AnalyzerEngine, alertIdentity } = await import('quark-sdk/analysis');
+  const { isOfAll, kind, reason, untilDay } = asked;
+  const by = account.value?.user;
+  // The day is that of the person who says it, and counts to its end.
+  const until = untilDay === '' ? null : new Date(`${untilDay}T23:59:59`);
+  const alerts = isOfAll ? [group.cause, ...group.consequences] : [group.cause];
+  const known = new Set<string>();
+  for (const alert of alerts) {
+    const about = alertIdentity(alert);
+    const key = JSON.stringify(about);
+    if (known.has(key)) continue;
+    known.add(key);
+    await new AnalyzerEngine(feed.reader).silence({ ...about, kind, reason, by, until });
+  }
+}
+
+async function undo(feed: RunFeed, said: readonly Silence[]): Promise<void> {
+  const { AnalyzerEngine } = await import('quark-sdk/analysis');
+  for (const { metricKey, moduleName, ruleId } of said)
+    await new AnalyzerEngine(feed.reader).unsilence({ metricKey, moduleName, ruleId });
+}
+
+/** What was said of the alerts of a group, each silence once, that of the cause first. */
+function saidOf(
+  { cause, consequences }: Group,
+  silences: ReadonlyMap<string, Silence>,
+): readonly Silence[] {
+  return [...new Set([cause, ...consequences].flatMap(({ id }) => silences.get(id) ?? []))];
+}
+
 function ReasonForm(props: {
   readonly kind: Kind;
+  readonly followerCount: number;
   readonly isBusy: boolean;
   readonly onCancel: () => void;
-  readonly onReason: (kind: Kind, reason: string) => void;
+  readonly onAsked: (asked: Asked) => void;
 }): JSX.Element {
-  const { isBusy, kind, onCancel, onReason } = props;
+  const { followerCount, isBusy, kind, onAsked, onCancel } = props;
   const reason = useSignal('');
+  const untilDay = useSignal('');
+  const isOfAll = useSignal(true);
   return (
     <form
       class="row wrap gap-6"
       onSubmit={(event) => {
         event.preventDefault();
-        onReason(kind, reason.value.trim());
+        onAsked({
+          kind,
+          reason: reason.value.trim(),
+          untilDay: untilDay.value,
+          isOfAll: isOfAll.value,
+        });
       }}
     >
       <label class="row gap-6">
@@ -117,6 +166,29 @@ function ReasonForm(props: {
           }}
         />
       </label>
+      <label class="row gap-6" title="The last day on which it holds. Left empty: for ever.">
+        Until
+        <input
+          type="date"
+          min={today()}
+          value={untilDay.value}
+          onInput={(event) => {
+            untilDay.value = event.currentTarget.value;
+          }}
+        />
+      </label>
+      {followerCount > 0 && (
+        <label class="row gap-6">
+          <input
+            type="checkbox"
+            checked={isOfAll.value}
+            onInput={(event) => {
+              isOfAll.value = event.currentTarget.checked;
+            }}
+          />
+          with what follows from it ({formatCount(followerCount)})
+        </label>
+      )}
       <Button isSmall isPrimary type="submit" disabled={isBusy || reason.value.trim() === ''}>
         {kind === 'silence' ? 'Silence' : 'Acknowledge'}
       </Button>
@@ -127,8 +199,15 @@ function ReasonForm(props: {
   );
 }
 
+/** The day at the person, `YYYY-MM-DD`. */
+function today(): string {
+  const now = new Date();
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
+}
+
 function sentence({ by, kind, reason, until }: Silence): string {
   const what = kind === 'silence' ? 'Silenced' : 'Acknowledged';
-  const end = until === null ? '' : ` until ${until.slice(0, 16).replace('T', ' ')}`;
+  const end = until === null ? '' : ` until ${new Date(until).toLocaleDateString('sv')}`;
   return `${what}${by === null ? '' : ` by ${by}`}${end}: ${reason}`;
 }

@@ -19,6 +19,7 @@ import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
 import { AlertList } from './alert-list.tsx';
+import { RolesForm } from './roles-form.tsx';
 import { SilenceForm } from './silence-form.tsx';
 import './style.css';
 
@@ -67,7 +68,7 @@ function Findings(props: {
   };
   return (
     <section class="analysis stack" aria-label="Analysis">
-      <Verdict analysis={analysis} />
+      <Verdict feed={feed} analysis={analysis} onSaid={onSaid} />
       <Health analysis={analysis} />
       <PhaseChart {...props} view={view} marked={marked} onShow={show} />
       <Alerts feed={feed} analysis={analysis} onShow={show} onSaid={onSaid} />
@@ -84,7 +85,12 @@ const TONES: Readonly<Record<RunAnalysis['healthScores'][number]['status'], stri
 };
 
 /** The run in a line or two, in the colour of its health. */
-function Verdict({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
+function Verdict(props: {
+  readonly feed: RunFeed;
+  readonly analysis: RunAnalysis;
+  readonly onSaid: () => void;
+}): JSX.Element {
+  const { analysis } = props;
   const overall = analysis.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const [first, ...rest] = analysis.verdict;
   return (
@@ -95,11 +101,9 @@ function Verdict({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element 
           {line}
         </p>
       ))}
-      {analysis.judgedBy !== '' && (
-        <p class="judged-by quiet small breakable">Judged by {analysis.judgedBy}.</p>
-      )}
+      <RolesForm {...props} />
       {analysis.judgedWith !== '' && (
-        <p class="quiet small breakable">Judged with {analysis.judgedWith}.</p>
+        <p class="quiet small breakable">Settings: {analysis.judgedWith}.</p>
       )}
     </header>
   );
@@ -246,8 +250,8 @@ function Alerts(props: {
   const isAssessed = healthScores.some(
     ({ score, scoreKey }) => scoreKey === 'overall' && score !== null,
   );
-  const footOf = (alert: (typeof groups)[number]['cause']): JSX.Element => (
-    <SilenceForm feed={feed} alert={alert} silence={silences.get(alert.id)} onSaid={onSaid} />
+  const footOf = (group: (typeof groups)[number]): JSX.Element => (
+    <SilenceForm feed={feed} group={group} silences={silences} onSaid={onSaid} />
   );
   const list = { axis: phaseAxis, onShow, footOf };
   return (

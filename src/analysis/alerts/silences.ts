@@ -1,16 +1,8 @@
-/**
- * Silences and acknowledgements of alerts. They are events of the run, so that they survive every analysis and go with every copy of the
- * run; the last event about an alert counts. An alert is known again by its rule, its layer and its metric.
- */
+/** Which alerts were silenced or acknowledged: an alert is known again by its rule, its layer and its metric. */
 import type { AlertRecord } from '../../records/alert.ts';
+import { isSilenceEvent, silencesOfEvents } from '../../records/silence.ts';
+import type { Silence } from '../../records/shapes/silence.ts';
 import type { EventColumns } from '../columns/run-columns.ts';
-
-/** The event of each change. */
-export const SILENCE_EVENTS = {
-  silence: 'alert_silenced',
-  acknowledge: 'alert_acknowledged',
-  undo: 'alert_unsilenced',
-} as const;
 
 /** What an alert is known again by. */
 export type AlertIdentity = {
@@ -19,19 +11,6 @@ export type AlertIdentity = {
   readonly moduleName: string | null;
   /** The metric that the alert is about; null for none. */
   readonly metricKey: string | null;
-};
-
-/** A silence or an acknowledgement of alerts, with who said so and why. */
-export type Silence = AlertIdentity & {
-  /** `silence`: the alert lowers no score and starts no action. `acknowledge`: it is known, and counts as before. */
-  readonly kind: 'silence' | 'acknowledge';
-  readonly reason: string;
-  /** Who said so; null where nobody is named. */
-  readonly by: string | null;
-  /** ISO 8601; null for ever. */
-  readonly until: string | null;
-  /** When it was said, in UTC epoch milliseconds. */
-  readonly atMs: number;
 };
 
 /** An alert that was silenced or acknowledged. */
@@ -60,35 +39,15 @@ export function lastSaidMs({ eventTypes, timesMs }: EventColumns): number {
   return last;
 }
 
-function isSilenceEvent(eventType: string): boolean {
-  return Object.values(SILENCE_EVENTS).some((one) => one === eventType);
-}
-
 /** The silences that the events of a run leave, in the order they were said; those that have ended included. */
-export function silencesOf(events: EventColumns): readonly Silence[] {
-  const known = new Map<string, Silence>();
-  events.eventTypes.forEach((eventType, row) => {
-    if (!isSilenceEvent(eventType)) return;
-    const payload: unknown = JSON.parse(events.payloads[row] ?? '{}');
-    const text = (name: string): string | null => textOrNull(fieldOf(payload, name));
-    const identity = {
-      ruleId: text('rule_id') ?? '',
-      moduleName: text('module_name'),
-      metricKey: text('metric_key'),
-    };
-    const key = JSON.stringify(identity);
-    known.delete(key);
-    if (eventType === SILENCE_EVENTS.undo) return;
-    known.set(key, {
-      ...identity,
-      kind: eventType === SILENCE_EVENTS.silence ? 'silence' : 'acknowledge',
-      reason: text('reason') ?? '',
-      by: text('by'),
-      until: text('until'),
-      atMs: events.timesMs[row] ?? 0,
-    });
-  });
-  return [...known.values()];
+export function silencesOf({ eventTypes, payloads, timesMs }: EventColumns): readonly Silence[] {
+  return silencesOfEvents(
+    eventTypes.flatMap((eventType, row) =>
+      isSilenceEvent(eventType)
+        ? [{ eventType, timeMs: timesMs[row] ?? 0, payload: JSON.parse(payloads[row] ?? '{}') }]
+        : [],
+    ),
+  );
 }
 
 /** What was said of an alert and holds now; of several the silence, and else the last. */

@@ -72,7 +72,7 @@ export function comparabilityOf(
   const [one, two] = [primary, reference].map(({ judgedWith }) => sayJudgedWith(judgedWith));
   if (one !== two)
     notes.push(
-      `Alerts were found with different settings: in the first run with ${one || 'the defaults'}, in the second with ${two || 'the defaults'}.`,
+      `Alerts were found with different settings. First run: ${one || 'the defaults'}. Second run: ${two || 'the defaults'}.`,
     );
   return { isComparable: reasons.length === 0, reasons, notes };
 }

@@ -11,15 +11,17 @@ import {
   type AlertSeverity,
   type HealthScoreKey,
 } from '../../records/literals.ts';
+import { checkRoles, type AskedRoles } from '../../records/run-roles.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
-import { readEventsOf, readSilences } from '../alerts/read-silences.ts';
+import { readSilences } from '../../read/silences.ts';
+import { readEventsOf } from '../alerts/read-events.ts';
 import {
-  silenceAlerts,
-  unsilenceAlerts,
+  silenceRun,
+  unsilenceRun,
   type AlertSelection,
   type SilenceOptions,
 } from './silence-run.ts';
-import type { Silence } from '../alerts/silences.ts';
+import type { Silence } from '../../records/shapes/silence.ts';
 import { storeAlerts } from './store-alerts.ts';
 import { storeRules, storeSettings } from './store-event.ts';
 import type { AnalyzableRun } from '../columns/load-run-columns.ts';
@@ -44,7 +46,7 @@ import {
 import { alertIds } from '../own/own-rules.ts';
 import { jobRunOfColumns, jobRunOfReader, openForJob } from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
-import { rememberRoles } from '../evaluate/remember-roles.ts';
+import { rememberRoles, replaceRoles } from '../evaluate/remember-roles.ts';
 import {
   judgedWithDict,
   readJudgedWith,
@@ -164,6 +166,20 @@ export class AnalyzerEngine {
   }
 
   /**
+   * Says which metrics play which roles, for all later analyses, reports and pages of the run. It replaces what the run remembers: a role
+   * that is left out is found by the names of the metrics again, and null says that no metric plays it.
+   *
+   * @throws {QuarkError} `invalid_input` naming the role, also for a metric that the run does not have
+   * @throws {SessionStoreError} when it cannot be stored
+   * @example
+   * await engine.rememberRoles({ valLoss: 'holdout/nll', reward: null });
+   */
+  async rememberRoles(roles: AskedRoles): Promise<void> {
+    const checked = checkRoles('roles', roles);
+    await replaceRoles(await openForJob(this.#source), checked, this.#run.clock.now());
+  }
+
+  /**
    * Silences alerts, or acknowledges them, with a reason: all of a rule, or only those about a layer or a metric. What was said is an
    * event of the run and survives every analysis. A silenced alert is listed and named in the report; it lowers no score and
    * starts no action of a watch, from the next analysis on.
@@ -174,7 +190,7 @@ export class AnalyzerEngine {
    * await engine.silence({ ruleId: 'plateau', metricKey: 'val/loss', reason: 'The rate is lowered by hand.', by: 'Ada' });
    */
   silence(options: SilenceOptions): Promise<Silence> {
-    return silenceAlerts(this.#run, options);
+    return silenceRun(this.#run, options);
   }
 
   /**
@@ -184,7 +200,7 @@ export class AnalyzerEngine {
    * @throws {SessionStoreError} when it cannot be stored
    */
   unsilence(options: AlertSelection): Promise<void> {
-    return unsilenceAlerts(this.#run, options);
+    return unsilenceRun(this.#run, options);
   }
 
   /** What was said of alerts of the run and was not taken back, in the order in which it was said; those that have ended included. */
@@ -200,7 +216,7 @@ export class AnalyzerEngine {
     const scores = await readResults(this.#run, healthScoreTable, {});
     const last = scores.at(-1);
     if (last === undefined) return null;
-    const events = await readEventsOf(this.#run, [SETTINGS_EVENT]);
+    const events = await readEventsOf(this.#run, SETTINGS_EVENT);
     return readJudgedWith(settingsAt(events, SETTINGS_EVENT, Date.parse(last.timestamp)));
   }
 

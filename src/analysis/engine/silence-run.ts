@@ -2,9 +2,9 @@
 import { checkInstant, isGiven } from '../../base/assert.ts';
 import { checkLabel, checkModuleName } from '../../base/names.ts';
 import { literal, readOptions } from '../../base/options.ts';
+import { silenceAlerts, unsilenceAlerts } from '../../read/silences.ts';
+import { SILENCE_KINDS, type Silence } from '../../records/shapes/silence.ts';
 import type { AnalyzedRun } from '../evaluate/stored-results.ts';
-import { storeEvent } from './store-event.ts';
-import { SILENCE_EVENTS, type Silence } from '../alerts/silences.ts';
 
 /** Which alerts: of a rule, and of those perhaps only the ones about a layer or a metric. */
 export type AlertSelection = {
@@ -38,32 +38,19 @@ const selectionRules = {
 };
 
 /** @throws {QuarkError} `invalid_input` naming the option */
-export async function silenceAlerts(run: AnalyzedRun, options: SilenceOptions): Promise<Silence> {
-  const checked = readOptions('options', options, {
+export async function silenceRun(run: AnalyzedRun, options: SilenceOptions): Promise<Silence> {
+  const silence = readOptions('options', options, {
     ...selectionRules,
     reason: checkLabel,
     by: labelOrNull,
     until: (field: string, value: SilenceOptions['until']) =>
       isGiven(value) ? new Date(checkInstant(field, value)).toISOString() : null,
-    kind: literal(['silence', 'acknowledge'], 'silence'),
+    kind: literal(SILENCE_KINDS, 'silence'),
   });
-  const { kind, ...said } = checked;
-  const atMs = run.clock.now();
-  const { by, reason, until } = said;
-  await storeEvent(run, SILENCE_EVENTS[kind], atMs, { ...payloadOf(said), reason, by, until });
-  return { ...said, kind, atMs };
+  return silenceAlerts(run, silence, run.clock.now());
 }
 
 /** @throws {QuarkError} `invalid_input` naming the option */
-export async function unsilenceAlerts(run: AnalyzedRun, options: AlertSelection): Promise<void> {
-  const checked = readOptions('options', options, selectionRules);
-  await storeEvent(run, SILENCE_EVENTS.undo, run.clock.now(), payloadOf(checked));
-}
-
-function payloadOf({ metricKey, moduleName, ruleId }: Required<AlertSelection>) {
-  return {
-    rule_id: ruleId,
-    module_name: moduleName ?? null,
-    metric_key: metricKey ?? null,
-  };
+export async function unsilenceRun(run: AnalyzedRun, options: AlertSelection): Promise<void> {
+  await unsilenceAlerts(run, readOptions('options', options, selectionRules), run.clock.now());
 }

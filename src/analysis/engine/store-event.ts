@@ -1,32 +1,12 @@
 /** Events that an analysis leaves with a run. */
 import type { JsonObject } from '../../base/json.ts';
 import { readRecords } from '../../read/records.ts';
+import { appendEvent } from '../../read/silences.ts';
 import { eventTable } from '../../records/event.ts';
 import type { PHASE_SETTINGS_EVENT, SETTINGS_EVENT } from '../evaluate/judged-with.ts';
-import { storeRecords, type AnalyzedRun } from '../evaluate/stored-results.ts';
+import type { AnalyzedRun } from '../evaluate/stored-results.ts';
 import type { OwnRules } from '../own/own-rules.ts';
 import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
-
-/** Appends one event to a run, also to one that has ended. @throws {SessionStoreError} */
-export async function storeEvent(
-  run: AnalyzedRun,
-  eventType: string,
-  nowMs: number,
-  payload: JsonObject,
-): Promise<void> {
-  const event = eventTable.create({
-    runId: run.runId,
-    sequence: null,
-    timestamp: new Date(nowMs).toISOString(),
-    eventType,
-    severity: 'info',
-    step: null,
-    epoch: null,
-    status: null,
-    payload,
-  });
-  await storeRecords(eventTable, [event], { ...run, replaces: false, nowMs });
-}
 
 /** Stores what results were found with, before they are stored, unless the run says the same already; defaults need no word. */
 export async function storeSettings(
@@ -42,7 +22,7 @@ export async function storeSettings(
     { columns: ['eventType'] },
   );
   if (JSON.stringify(records[0]?.payload ?? {}) === JSON.stringify(settings)) return;
-  await storeEvent(run, eventType, nowMs, settings);
+  await appendEvent(run, { eventType, atMs: nowMs, payload: settings });
 }
 
 /** Stores the rules without code with the run that they judge, unless it has the same ones. */
@@ -51,5 +31,5 @@ export async function storeRules(run: AnalyzedRun, rules: OwnRules): Promise<voi
   const filter = { eventType: RULES_EVENT, limit: 1 };
   const { records } = await readRecords(run, eventTable, filter, { columns: ['eventType'] });
   if (JSON.stringify(records[0]?.payload) === JSON.stringify(payload)) return;
-  await storeEvent(run, RULES_EVENT, run.clock.now(), payload);
+  await appendEvent(run, { eventType: RULES_EVENT, atMs: run.clock.now(), payload });
 }

@@ -147,7 +147,7 @@ export function sayJudgedWith(one: JudgedWith): string {
       return `${name} ${value}${usual === undefined ? '' : ` instead of ${usual}`}`;
     }),
     ...(disabledRules.length === 0 ? [] : [`without the ${rules(disabledRules)}`]),
-    ...(ownRules.length === 0 ? [] : [`with the ${rules(ownRules)} of one's own`]),
+    ...(ownRules.length === 0 ? [] : [`own ${rules(ownRules)}`]),
     ...Object.entries(metricKeys).map(([name, keys]) => `${name} ${keys.join(' or ')}`),
     ...(compatibility === 'scale_free' ? [] : [`the limits of ${compatibility} alone`]),
   ].join(', ');

@@ -144,7 +144,7 @@ async function stored(
 }
 
 function judgedWithFacts(one: JudgedWith): ReportModel['facts'] {
-  return [['judged with', sayJudgedWith(one)]];
+  return [['settings', sayJudgedWith(one)]];
 }
 
 function factsOf(

@@ -3,7 +3,7 @@ import { readRecords } from '../../read/records.ts';
 import type { RunSource } from '../../read/scan.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
 import { USER_ALERT } from '../../records/user-alert.ts';
-import { readSilences } from '../alerts/read-silences.ts';
+import { readSilences } from '../../read/silences.ts';
 import { audibleAlerts, silencedAlerts } from '../alerts/silences.ts';
 
 export class RaisedAlerts {

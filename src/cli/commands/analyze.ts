@@ -126,7 +126,7 @@ function describe(result: AnalyzerResult, width: number | undefined, style: Styl
   const judgedBy = sayRoles(result.roles);
   const by = judgedBy === '' ? '' : `Judged by ${onTerminal(judgedBy)}.\n`;
   const judgedWith = sayJudgedWith(result.judgedWith);
-  const settings = judgedWith === '' ? '' : `Judged with ${onTerminal(judgedWith)}.\n`;
+  const settings = judgedWith === '' ? '' : `Settings: ${onTerminal(judgedWith)}.\n`;
   return [`${first}\n`, `${by}${settings}`, found, scores, notes]
     .filter((part) => part !== '')
     .join('\n');

@@ -1,4 +1,4 @@
-/** What a service records of requests in the audit log: what they delete and restore. */
+/** What a service records of requests in the audit log: what they delete, restore and silence. */
 import { isQuarkError } from '../../base/errors.ts';
 import { wrapStore, type Around } from '../../store/front.ts';
 import type { Store } from '../../store/store.ts';
@@ -23,11 +23,13 @@ const AUDITED: ReadonlyMap<string, readonly [action: AuditAction, target: string
   ['deleteProject', ['project.delete', 'project']],
   ['deleteTable', ['table.delete', 'table']],
   ['deleteArtifact', ['artifact.delete', 'artifact']],
+  ['silenceAlerts', ['alert.silence', 'run']],
+  ['unsilenceAlerts', ['alert.unsilence', 'run']],
   ['purgeDeletedRuns', ['run.purge', 'space']],
 ]);
 
 /**
- * The same store, where every call that deletes, archives or restores is in the audit log before it is carried out. One that
+ * The same store, where every call that deletes, archives, restores or silences is in the audit log before it is carried out. One that
  * fails has a second line, which says why.
  */
 export function auditStore(store: Store, space: AuditedSpace): Store {
@@ -37,10 +39,16 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
     const [action, kind] = audited;
     const [first, second] = args;
     const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
-    const detail = { ...space.detail, ...(typeof second === 'string' ? { name: second } : {}) };
+    const detail = { ...space.detail, ...detailOf(audited, second) };
     return recorded(store, space, { action, target, detail }, call);
   };
   return wrapStore(store, around);
+}
+
+/** What a line says of the second argument of a call. */
+function detailOf([action]: readonly [AuditAction, string], second: unknown): AuditAct['detail'] {
+  if (typeof second === 'string') return { name: second };
+  return action.startsWith('alert.') && typeof second === 'object' ? { ...second } : {};
 }
 
 async function recorded(

@@ -14,6 +14,7 @@ import { storeOf, type StoreDriver } from '../../store/front.ts';
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { deleteProject } from '../../read/project-deletion.ts';
 import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
+import { silenceAlerts, unsilenceAlerts } from '../../read/silences.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
@@ -155,6 +156,16 @@ class GuardedStore implements StoreDriver {
 
   readonly deleteArtifact: NonNullable<Store['deleteArtifact']> = (runId, idOrKey) =>
     deleteArtifact(this.#store, runId, idOrKey);
+
+  readonly silenceAlerts: NonNullable<Store['silenceAlerts']> = async (runId, silence) => {
+    if (this.#projects !== undefined) await this.#requireWritable(runId);
+    return (await silenceAlerts({ runId, store: this.#store }, silence)).atMs;
+  };
+
+  readonly unsilenceAlerts: NonNullable<Store['unsilenceAlerts']> = async (runId, alerts) => {
+    if (this.#projects !== undefined) await this.#requireWritable(runId);
+    return unsilenceAlerts({ runId, store: this.#store }, alerts);
+  };
 
   readonly findDeletedRun: Store['findDeletedRun'] = async (runId) => {
     const found = await this.#store.findDeletedRun(runId);

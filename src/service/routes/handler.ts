@@ -24,6 +24,7 @@ import { fileHandlers } from './file-routes.ts';
 import { readRows } from './rows-route.ts';
 import { runHandlers } from './run-routes.ts';
 import { segmentHandlers } from './segment-routes.ts';
+import { silenceHandlers } from './silence-routes.ts';
 import type { StoreHandlers, StoreRouteParts } from './store-routes.ts';
 
 /** Answers requests about stores; see `routes.ts` for the table. */
@@ -123,6 +124,7 @@ const HANDLERS: StoreHandlers = {
   ...runHandlers,
   ...segmentHandlers,
   ...fileHandlers,
+  ...silenceHandlers,
   'GET /runs/:runId/tables/:table/rows': readRows,
   'GET /runs/:runId/curves': answerCurves,
   'GET /events': (asked, { feeds }) => feeds.answer(asked),

@@ -73,7 +73,7 @@ test('reports and comparisons use what was stored with the settings that are ask
   const stored = await new ComparisonEngine(a).compare(b);
   expect(stored.primary.alertsAreStored).toBe(true);
   expect(stored.comparability.notes).toContain(
-    'Alerts were found with different settings: in the first run with lossSpikeScore 12 instead of 8, without the rule plateau, in the second with the defaults.',
+    'Alerts were found with different settings. First run: lossSpikeScore 12 instead of 8, without the rule plateau. Second run: the defaults.',
   );
   const asked = await new ComparisonEngine(a, { analyzer: STRICT }).compare(b);
   expect([asked.primary.alertsAreStored, asked.reference.alertsAreStored]).toEqual([true, false]);

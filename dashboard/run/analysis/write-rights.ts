@@ -1,0 +1,23 @@
+/** Whether something can be said of the run that is shown from this page, and why not. */
+import type { Store } from 'quark-sdk';
+import { account, needsKey } from '../../sources/server-access.ts';
+import { source } from '../../sources/sources.ts';
+
+/**
+ * Why nothing can be said, as a sentence; undefined where it can.
+ *
+ * @param what what is wanted, such as `silence alerts`
+ */
+export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): string | undefined {
+  const { id, uri } = source.value ?? {};
+  if (id === 'files') return 'Runs of dropped files are only read: nothing of them is stored.';
+  if (needsKey(uri)) {
+    const scope = account.value?.scope;
+    if (scope === undefined) return 'It is not known yet what your key allows.';
+    if (scope !== 'write' && scope !== 'admin')
+      return `Your key has the scope "${scope}". To ${what}, use one of scope "write" or "admin".`;
+    return undefined;
+  }
+  if (store.isWritable) return undefined;
+  return `This server only shows runs. To ${what}, use the command line: "quark silence", and --loss, --val with "quark analyze --save".`;
+}
