@@ -1,172 +1,13 @@
 /** Phases, alerts and health of made trainings: none of the three says what another denies, and what is said is so. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  analyzeColumns,
-  analyzePhases,
-  axisOf,
-  sayVerdict,
-  type AnalyzerResult,
-  type MetricSeries,
-  type PhaseAnalysisResult,
-} from 'quark-sdk/analysis';
-import { COURSES, madeRun, type MadeRun } from '../support/made-curves.ts';
+import { COURSES, madeRun } from '../support/made-curves.ts';
 import { runs } from '../support/property.ts';
+import { contradictions, mistakes, told, untruths } from '../support/stories.ts';
 
 const TRIES = runs(600);
 /** A long form has its share of the time more. */
 const TIMEOUT_MS = Math.max(60_000, 300 * TRIES.numRuns);
-
-type Story = MadeRun & {
-  readonly result: AnalyzerResult;
-  readonly phases: PhaseAnalysisResult['phases'];
-};
-
-async function told(made: MadeRun): Promise<Story> {
-  const result = analyzeColumns(made.columns, {}, { nowMs: 0 });
-  return { ...made, result, phases: (await analyzePhases(made.columns, {}, { nowMs: 0 })).phases };
-}
-
-function has({ result }: Story, ...ids: readonly string[]): boolean {
-  return result.alerts.some(({ ruleId }) => ids.includes(ruleId));
-}
-
-function scoreOf({ result }: Story, key: string) {
-  return result.healthScores.find(({ scoreKey }) => scoreKey === key);
-}
-
-/** What each of the three says, against the others. */
-function contradictions(story: Story): readonly string[] {
-  const { phases, result } = story;
-  const last = phases.at(-1)?.phaseName;
-  const overall = scoreOf(story, 'overall');
-  const found: string[] = [];
-  const never = (isSo: boolean, what: string): void => {
-    if (isSo) found.push(what);
-  };
-  if (result.coverage.headline !== null) return [];
-  never(
-    last === 'divergence' && !has(story, 'loss_divergence', 'non_finite'),
-    'divergence, no alert',
-  );
-  never(last === 'overfitting_onset' && !has(story, 'overfitting_onset'), 'overfitting, no alert');
-  never(
-    last === 'stagnation' &&
-      !has(
-        story,
-        'plateau',
-        'loss_not_decreasing',
-        'overfitting_onset',
-        'loss_divergence',
-        'non_finite',
-      ),
-    'stagnation, no alert',
-  );
-  const isBadEnd = last === 'divergence' || last === 'overfitting_onset';
-  never(isBadEnd && overall?.status === 'healthy', `healthy, but ${last}`);
-  for (const { ruleId, severity, stepEnd, stepStart } of result.alerts) {
-    if (severity !== 'info' && ruleId === 'loss_divergence')
-      never(last !== 'divergence', `diverges, but ends in ${last}`);
-    if (severity !== 'info' && ruleId === 'overfitting_onset')
-      never(!isBadEnd, `overfits, but ${last}`);
-    if (ruleId === 'plateau')
-      never(
-        phases.some(
-          (one) => one.phaseName === 'rapid_learning' && one.stepEnd > (stepStart ?? Infinity),
-        ),
-        'rests while it learns',
-      );
-    if (ruleId === 'loss_not_decreasing')
-      never(
-        phases.some((one) => one.phaseName === 'rapid_learning'),
-        'does not fall, but learns',
-      );
-    if (severity === 'critical' || severity === 'error')
-      never(overall?.status === 'healthy' || overall?.score === 100, `healthy with ${severity}`);
-    never(
-      stepStart !== null && stepEnd !== null && stepEnd < stepStart,
-      'a span that ends before it begins',
-    );
-  }
-  const [first = ''] = sayVerdict({ ...result, phases });
-  never((overall?.score ?? null) === null && /Health is/u.test(first), 'a verdict without a score');
-  return found;
-}
-
-/** What the sentences say of a span, against each of its points. */
-function untruths({ columns, result }: Story): readonly string[] {
-  return result.alerts.flatMap(({ fact, stepEnd, stepStart }) => {
-    const [, key = '', low, high] =
-      /^(\S+) has been between (-?[\d.e+-]+) and (-?[\d.e+-]+) /u.exec(fact) ??
-      /^(\S+) stayed between (-?[\d.e+-]+) and (-?[\d.e+-]+)[ ,]/u.exec(fact) ??
-      [];
-    const [, above = '', least] =
-      /^(\S+) .*; it has been above (-?[\d.e+-]+) since/u.exec(fact) ?? [];
-    const series = columns.metrics.get(key === '' ? above : key);
-    if (series === undefined) return [];
-    const values = valuesWithin(series, stepStart, stepEnd);
-    const isSo = (value: number): boolean =>
-      value >= Number(low ?? least) && value <= Number(high ?? Infinity);
-    return values.every(isSo) ? [] : [`${fact} (${Math.min(...values)} to ${Math.max(...values)})`];
-  });
-}
-
-function valuesWithin(series: MetricSeries, from: number | null, to: number | null): number[] {
-  // Alerts on epochs alone have no steps: their evidence names the span.
-  if (from === null || to === null) return [];
-  const positions = axisOf(series);
-  return [...series.values].filter(
-    (value, i) =>
-      Number.isFinite(value) && (positions[i] ?? 0) >= from && (positions[i] ?? 0) <= to,
-  );
-}
-
-/** What has to be said of a course, and must not. */
-function expectTruth(story: Story): void {
-  const { count, course, noise, result } = story;
-  const overall = scoreOf(story, 'overall');
-  const severe = result.alerts
-    .filter(({ severity }) => severity !== 'info')
-    .map(({ ruleId }) => ruleId);
-  switch (course) {
-    case 'unknown':
-      expect(overall?.score).toBeNull();
-      expect(result.coverage.headline).toMatch(
-        /^Not assessed: no training loss was found among 2 metrics/u,
-      );
-      break;
-    case 'blank':
-      expect(has(story, 'non_finite', 'nothing_recorded')).toBe(true);
-      expect(overall?.status).not.toBe('healthy');
-      break;
-    case 'short':
-      expect(overall?.score).toBeNull();
-      break;
-    case 'falls':
-      // A row without a number is said.
-      expect(severe.filter((id) => id !== 'non_finite')).toEqual([]);
-      break;
-    case 'breaks':
-      expect(severe).toContain('non_finite');
-      expect(overall?.status).not.toBe('healthy');
-      break;
-    case 'diverges':
-      if (count >= 30) expect(overall?.status).not.toBe('healthy');
-      break;
-    case 'overfits':
-      if (noise <= 0.03) expect(has(story, 'overfitting_onset')).toBe(true);
-      break;
-    case 'flat':
-      if (severe.includes('loss_not_decreasing')) expect(overall?.status).not.toBe('healthy');
-      if (count >= 200 && noise <= 0.03)
-        expect(has(story, 'loss_not_decreasing', 'plateau')).toBe(true);
-      break;
-    case 'rests':
-    case 'signed':
-    case 'wavers':
-      break;
-  }
-}
 
 test(
   'phases, alerts and health never contradict each other, and say what is so',
@@ -177,8 +18,7 @@ test(
         fc.integer({ min: 1, max: 2 ** 31 - 1 }),
         async (course, seed) => {
           const story = await told(madeRun(course, seed));
-          expect([contradictions(story), untruths(story)]).toEqual([[], []]);
-          expectTruth(story);
+          expect([contradictions(story), untruths(story), mistakes(story)]).toEqual([[], [], []]);
         },
       ),
       TRIES,

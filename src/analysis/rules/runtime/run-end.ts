@@ -20,25 +20,22 @@ export const runEnd = defineRuleOfKinds({
   findings: {
     failed: {
       levels: 'critical',
-      title: ({ isMemory }) => (isMemory ? 'The run ran out of memory' : 'The run failed'),
+      title: ({ why }) => WHYS[why].title ?? 'The run failed',
       fact: (end) => sayEnd('The run failed', end),
       confidence: 1,
-      cause: ({ isMemory }) =>
-        isMemory
-          ? 'the model, the batch and what stays in memory between steps need more than there is'
-          : undefined,
-      advice: ({ isMemory }) =>
-        isMemory ? 'halve the batch, and find the tensors that are never disposed of' : undefined,
+      cause: ({ why }) => WHYS[why].cause,
+      advice: ({ why }) => WHYS[why].advice,
       span: (end) => at(end),
       evidence: (end) => [observeEnd(end)],
     },
     interrupted: {
       levels: 'warning',
-      title: 'The run was interrupted',
+      title: ({ why }) => WHYS[why].title ?? 'The run was interrupted',
       fact: (end) => sayEnd('The run was interrupted', end),
       confidence: 1,
-      cause: 'somebody or something stopped the program before it was done',
-      advice: 'resume it if it was not meant to end there',
+      cause: ({ why }) =>
+        WHYS[why].cause ?? 'somebody or something stopped the program before it was done',
+      advice: ({ why }) => WHYS[why].advice ?? 'resume it if it was not meant to end there',
       span: (end) => at(end),
       evidence: (end) => [observeEnd(end)],
     },
@@ -64,25 +61,75 @@ type EndOf<K extends string> = {
   readonly lastStep: number | null;
   /** The message of the last error, cut off; empty where none was recorded. */
   readonly message: string;
-  readonly isMemory: boolean;
+  readonly why: Why;
 };
 
-const MEMORY = /out of memory|\boom\b|cannot allocate|bad_alloc|allocation failed|heap limit/iu;
+/** What is known of why a run ended. */
+type Why = 'memory' | 'time' | 'killed' | 'crash' | 'unknown';
+
+type About = {
+  /** What the message says when it says why. */
+  readonly says?: RegExp;
+  readonly title?: string;
+  readonly cause?: string;
+  readonly advice?: string;
+};
+
+/** The first whose pattern is in the message counts. */
+const WHYS: Readonly<Record<Why, About>> = {
+  memory: {
+    says: /out[ _]of[ _]memory|\boom\b|oom[-_ ]kill|cannot allocate|bad_alloc|allocation failed|heap limit|memory limit|TERM_MEMLIMIT|RESOURCE_EXHAUSTED/iu,
+    title: 'The run ran out of memory',
+    cause: 'the model, the batch and what stays in memory between steps need more than there is',
+    advice:
+      'halve the batch; if the memory in use grows from step to step, find what is never released',
+  },
+  time: {
+    says: /time limit|walltime|TERM_RUNLIMIT|TERM_CPULIMIT/iu,
+    title: 'The run reached its time limit',
+    cause: 'the scheduler ended the job when its time was over',
+    advice: 'resume from the last checkpoint, and ask for more time or save checkpoints more often',
+  },
+  killed: {
+    says: /^(?:killed$|kill(?:ed)? process)/iu,
+    title: 'The run was killed',
+    cause: 'the system ended the process, most often because the machine had no memory left',
+    advice:
+      'look at the memory of the machine at that time, use smaller batches or fewer loading workers, and resume',
+  },
+  crash: {
+    says: /segmentation fault|bus error|illegal instruction|floating point exception|^aborted|illegal memory access|device-side assert/iu,
+    title: 'The run crashed',
+    cause:
+      'native code, such as a driver, an extension or a kernel of the device, did something illegal',
+    advice:
+      'run it again with the checks of the framework for native code on, and with versions of driver and framework that belong together',
+  },
+  unknown: {},
+};
 const MAX_CHARS = 200;
 
 function endOf(columns: RunColumns): End | undefined {
   const { isLive, status } = columns.run;
   if (status === 'completed' || (status === 'running' && isLive)) return undefined;
   const message = lastError(columns);
-  const about = { lastStep: lastStepOf(columns), message, isMemory: MEMORY.test(message) };
+  const about = { lastStep: lastStepOf(columns), message, why: whyOf(message) };
   if (status === 'failed') return { kind: 'failed', ...about };
   return status === 'running' ? { kind: 'gone', ...about } : { kind: 'interrupted', ...about };
 }
 
+function whyOf(message: string): Why {
+  const known: readonly Why[] = ['memory', 'time', 'killed', 'crash'];
+  return known.find((why) => WHYS[why].says?.test(message) === true) ?? 'unknown';
+}
+
+/** Events about the end of a process: of sessions, and of runs that were imported. */
+const ENDS = /^(?:runtime_|run_failed$|run_interrupted$)/u;
+
 /** The message of the last error or interruption. */
 function lastError({ events }: RunColumns): string {
   const row = events.eventTypes.findLastIndex(
-    (type, i) => type.startsWith('runtime_') || /error|critical/u.test(events.severities[i] ?? ''),
+    (type, i) => ENDS.test(type) || /error|critical/u.test(events.severities[i] ?? ''),
   );
   const payload: unknown = row < 0 ? null : JSON.parse(events.payloads[row] ?? 'null');
   const message: unknown =

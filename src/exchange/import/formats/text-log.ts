@@ -6,7 +6,8 @@
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, ImportedRun, Importer, RunSink } from '../sink/importer.ts';
 import { isBar, lastState, LogReader, type LogRow } from '../messages/log-patterns.ts';
-import { breakOff, LogEnding, type LogError } from '../text/log-ending.ts';
+import { breakOff, LogEnding } from '../text/log-ending.ts';
+import type { Stop } from '../text/stop-lines.ts';
 import { lossesIn } from '../text/loss-words.ts';
 import { UnreadLossCounter } from '../text/unread-losses.ts';
 import { linearPatterns } from '../text/user-patterns.ts';
@@ -100,8 +101,8 @@ class LogImport {
   readonly #bars = new BarStates();
   /** Undefined where another importer knows how the run ended. */
   readonly #ending: LogEnding | undefined;
-  /** The error before the next row. */
-  #error: LogError | undefined;
+  /** What stopped the process before the next row. */
+  #error: Stop | undefined;
   #line = 0;
 
   constructor(file: InputFile, context: ImportContext, described?: ImportedRun) {

@@ -85,3 +85,83 @@ test('the analysis says it first', async () => {
   expect(first).toMatchObject({ ruleId: 'run_end', severity: 'critical' });
   expect(first?.title).toBe('The run ran out of memory');
 });
+
+const FAILED: Readonly<Record<string, string>> = {
+  Killed: 'Killed',
+  '/bin/bash: line 1: 12345 Killed                  python train.py': 'Killed',
+  'srun: error: node01: task 0: Killed': 'Killed',
+  'Segmentation fault (core dumped)': 'Segmentation fault',
+  './run.sh: line 3:  4242 Segmentation fault      (core dumped) python train.py':
+    'Segmentation fault',
+  'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0)':
+    'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0)',
+  'slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.batch.':
+    'Detected 1 oom-kill event(s) in StepId=123.batch.',
+  "terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: an illegal memory access":
+    'CUDA error: an illegal memory access',
+  'RangeError: Invalid array length\n    at Array.push (<anonymous>)\n\nNode.js v20.1.0':
+    'RangeError: Invalid array length',
+  'Loss is nan, stopping training': 'Loss is nan, stopping training',
+  'Process finished with exit code 137': 'Process finished with exit code 137',
+};
+
+const INTERRUPTED: Readonly<Record<string, string>> = {
+  'slurmstepd: error: *** JOB 12345 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***':
+    '*** JOB 12345 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***',
+  '=>> PBS: job killed: walltime 3620 exceeded limit 3600':
+    'PBS: job killed: walltime 3620 exceeded limit 3600',
+  KeyboardInterrupt: 'KeyboardInterrupt',
+  '^C': 'KeyboardInterrupt',
+  Terminated: 'Terminated',
+};
+
+test('what shells, schedulers and programs without a traceback print at the end says how the run ended', async () => {
+  for (const [line, message] of Object.entries(FAILED))
+    expect(await endOf(`${losses(4)}${line}\n`)).toEqual([`failed ${message}`]);
+  for (const [line, message] of Object.entries(INTERRUPTED))
+    expect(await endOf(`${losses(4)}${line}\n`)).toEqual([`interrupted ${message}`]);
+});
+
+test('the shell around a process that was killed says "finished"; the errors of one that was told to end say nothing', async () => {
+  expect(await endOf(`${losses(4)}Killed\nJob finished at 12:00\n`)).toEqual(['failed Killed']);
+  const [limit = ''] = Object.keys(INTERRUPTED);
+  expect(await endOf(`${losses(4)}${limit}\n${traceback('OSError: closed')}`)).toEqual([
+    `interrupted ${INTERRUPTED[limit]}`,
+  ]);
+});
+
+test('what a program goes on after, talks about, or measures is no end', async () => {
+  const lines = [
+    'Killed 3 workers that did not answer',
+    'The epoch was terminated early',
+    'ValidationError: 0.25',
+    'OSError: no such picture, skipped\nUsing the next one',
+    'wandb: Run finished',
+    'Process finished with exit code 0',
+    'CUDA out of memory: the batch is skipped',
+    'no segmentation fault was seen',
+  ];
+  for (const line of lines) expect(await endOf(`${losses(4)}${line}\n`)).toEqual(['completed']);
+  for (const line of Object.keys(FAILED))
+    expect(await endOf(`${losses(4)}${line}\nstep=4 loss=2\n`)).toEqual(['completed']);
+});
+
+test('the analysis says why a run was stopped, and what fits that', async () => {
+  const said = async (line: string) => {
+    const { runs } = await importText({ 'train.log': `${losses(40)}${line}\n` });
+    const [run] = runs;
+    if (run === undefined) throw new Error('no run');
+    const { alerts, healthScores } = await new AnalyzerEngine(run.reader).analyze();
+    expect(healthScores[0]?.status).not.toBe('healthy');
+    return [alerts[0]?.title, alerts[0]?.fact];
+  };
+  const [limit = ''] = Object.keys(INTERRUPTED);
+  expect(await said(limit)).toEqual([
+    'The run reached its time limit',
+    `The run was interrupted after step 39: ${INTERRUPTED[limit]}.`,
+  ]);
+  expect(await said('Killed')).toEqual([
+    'The run was killed',
+    'The run failed after step 39: Killed.',
+  ]);
+});
