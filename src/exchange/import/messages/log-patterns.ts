@@ -3,6 +3,7 @@ import type { LinearPattern } from '../../../codecs/pattern/linear-pattern.ts';
 import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 import type { TextLogPattern } from '../sink/importer.ts';
 import { END, NUMBER, pairs, pattern, type ProgramPattern } from '../text/pattern-parts.ts';
+import { plainLine, withoutTensors, type PlainLine } from '../text/plain-pairs.ts';
 import { PROGRAM_PATTERNS } from '../text/program-patterns.ts';
 import { BoostingLines } from './boosting-lines.ts';
 import { ColumnTables, KeyValueBoxes } from './log-tables.ts';
@@ -75,6 +76,19 @@ export const TEXT_LOG_PATTERNS: readonly ProgramPattern[] = Object.freeze([
     pattern: pattern`^Test set: Average loss: (?<test_loss>${NUMBER}), Accuracy: \d{1,16}/\d{1,16} \((?<test_accuracy>${NUMBER})%\)`,
   },
   {
+    name: 'pytorch_quickstart',
+    pattern: pattern`^loss: (?<train_loss>${NUMBER})\s{1,8}\[\s{0,8}(?<step>\d{1,16})/\s{0,8}(?<epoch_steps>\d{1,16})\]\s{0,4}$`,
+  },
+  {
+    name: 'pytorch_quickstart_test',
+    pattern: pattern`^\s{0,4}Accuracy: (?<test_accuracy>${NUMBER})%, Avg loss: (?<test_loss>${NUMBER})\s{0,4}$`,
+  },
+  {
+    name: 'pytorch_dcgan',
+    pattern: pattern`^\[(?<epoch>\d{1,16})/\d{1,16}\]\s?\[(?<step>\d{1,16})/(?<epoch_steps>\d{1,16})\](?=\s{1,8}Loss_D: )`,
+    pairs: pairs`(?<key>[A-Za-z][\w()]{0,20}): (?<value>${NUMBER})(?= /|\s|$)`,
+  },
+  {
     name: 'pytorch_imagenet',
     pattern: pattern`^Epoch: \[(?<epoch>\d{1,16})\]\s{0,8}\[\s{0,8}(?<step>\d{1,16})/(?<epoch_steps>\d{1,16})\]`,
     pairs: pairs`(?<![\w@])(?<key>[A-Za-z][\w@]{0,30})\s{1,8}(?<value>${NUMBER})\s{0,4}\(`,
@@ -89,6 +103,11 @@ const EPOCH = new RegExp(
 const COUNT = String.raw`(?<step>\d{1,16})(?:\s{0,4}(?:/|of)\s{0,4}(?<steps>\d{1,16}))?(?![\w.])`;
 const STEP = new RegExp(
   String.raw`(?<![\w.])(?:global[_ ]?step|step|iteration|iters?|update)\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
+  'i',
+);
+/** Episodes of an agent count where nothing else does. */
+const EPISODE = new RegExp(
+  String.raw`(?<![\w.])episode\s{0,8}[:=#]?\s{0,8}[[(]?\s{0,8}${COUNT}`,
   'i',
 );
 /** Batches are counted in their epoch. */
@@ -269,7 +288,8 @@ export class LogReader {
   }
 
   /** Lines of no known program: pairs beside a step or an epoch, or below a line that names one. */
-  #general(text: string): LogRow | undefined {
+  #general(line: string): LogRow | undefined {
+    const text = withoutTensors(line);
     const bar = this.#tqdm(text);
     const { step, epoch, epochSteps, loader } = countersIn(text, this.#epoch);
     const hasCounter = epoch === epoch || step === step;
@@ -281,17 +301,23 @@ export class LogReader {
       if (isHead && epoch !== this.#epoch) this.#keep({ step: Number.NaN, epoch });
       return undefined;
     }
-    if (!hasCounter && this.#step !== this.#step && this.#epoch !== this.#epoch) return undefined;
+    const plain = bar === undefined ? plainLine(text) : undefined;
+    const isSilent = this.#step !== this.#step && this.#epoch !== this.#epoch;
+    if (!hasCounter && isSilent && plain === undefined) return undefined;
     const found = PHASE.exec(text)?.[1] ?? loader;
     const phase = found === undefined ? undefined : phaseOf(found);
+    const named = (key: string): string =>
+      phase === undefined || hasPhase(key) ? key : `${phase}/${key}`;
     const values: [string, number][] = [];
     for (const { groups } of text.matchAll(PAIRS)) {
       const key = groups?.['key'] ?? '';
       const value = numberFromText(groups?.['value'] ?? '');
       if (typeof value !== 'number' || isCounter(key)) continue;
       if (!hasCounter && phase === undefined && !METRIC_WORD.test(key)) continue;
-      values.push([phase === undefined || hasPhase(key) ? key : `${phase}/${key}`, value]);
+      values.push([named(key), value]);
     }
+    const isPlain = plain !== undefined && (plain.pairs.length > values.length || !hasCounter);
+    if (isPlain) return this.#plainRow(text, plain, named);
     if (values.length === 0) return undefined;
     return {
       pattern: 'pairs',
@@ -301,6 +327,25 @@ export class LogReader {
       timeMs: instantFromText(TIME.exec(text)?.[1]),
       values,
       bar,
+    };
+  }
+
+  /** A line in which names and numbers have no sign between them. */
+  #plainRow(text: string, plain: PlainLine, named: (key: string) => string): LogRow | undefined {
+    const { epoch, epochSteps, pairs: found, step } = plain;
+    const values = found.flatMap(([key, value]): readonly [string, number][] => {
+      const number = numberFromText(value);
+      return typeof number === 'number' ? [[named(key), number]] : [];
+    });
+    if (values.length === 0) return undefined;
+    this.#keep({ step, epoch });
+    return {
+      pattern: 'pairs',
+      step,
+      epoch: epoch === epoch ? epoch : this.#epoch,
+      epochSteps,
+      timeMs: instantFromText(TIME.exec(text)?.[1]),
+      values,
     };
   }
 
@@ -410,7 +455,8 @@ function countersIn(
   const both = EPOCH_STEP.exec(text)?.groups;
   const epoch = numberOf(both?.['epoch'] ?? EPOCH.exec(text)?.groups?.['epoch']);
   const hasEpoch = epoch === epoch || epochBefore === epochBefore;
-  const step = both ?? STEP.exec(text)?.groups;
+  const step =
+    both ?? STEP.exec(text)?.groups ?? (epoch === epoch ? undefined : EPISODE.exec(text)?.groups);
   const batch = step === undefined && hasEpoch ? BATCH.exec(text)?.groups : undefined;
   const { step: count, steps } = step ?? batch ?? {};
   const unknown = batch === undefined ? undefined : '0';

@@ -61,13 +61,16 @@ test('beside lines that were read: a pattern for the others, which leaves the fi
   });
 });
 
-test('two counts one after the other are of epochs and of their steps, as in the GAN of the examples of PyTorch', async () => {
+test('two counts one after the other are of epochs and of their steps, in the pattern that is proposed, too', async () => {
   const text = [0, 1]
     .flatMap((epoch) =>
-      [0, 1].map((i) => `[${epoch}/2][${i}/2] Loss_D: 0.${epoch + 1} Loss_G: ${i + 2}.5\n`),
+      [0, 1].map(
+        (i) => `[${epoch}/2][${i}/2] now Loss_D: 0.${epoch + 1} Loss_G: ${i + 2}.5 again\n`,
+      ),
     )
     .join('');
   const { report } = await importText({ 'gan.log': text });
+  expect(report.unread[0]?.readCount).toBe(0);
   const { runs } = await importText(
     { 'gan.log': text },
     { pattern: report.unread[0]?.patterns ?? [] },
