@@ -9,10 +9,12 @@ import type { RunColumns } from '../columns/run-columns.ts';
 import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { NEEDS, type DataFound, type NeedName } from '../signals/needs.ts';
 import type { RoleCandidate } from '../signals/roles/role-types.ts';
-import type { Rule } from '../signals/rule-types.ts';
+import type { Rule, RuleNeeds } from '../signals/rule-types.ts';
 import type { Signals } from '../signals/signals.ts';
 import { sayNames, sayOption } from '../text/sentences.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
+import type { Found } from './find-all.ts';
+import { MIN_LEARNING_VALUES } from './learning.ts';
 
 /** A question that was asked of a run. */
 export type CoverageQuestion = {
@@ -61,9 +63,6 @@ const DECIDING: Readonly<Record<AlertCategory, readonly NeedName[]>> = {
   generalization: ['loss_pair', 'accuracy_pair'],
   runtime: ['step_times', 'data_times', 'memory'],
 };
-
-/** Finite values from which on a series says something of a training. */
-const MIN_VALUES = 3;
 
 const OPTIONS = { loss: '--loss', accuracy: '--accuracy', reward: '--reward' } as const;
 
@@ -121,7 +120,7 @@ function ask(
   thresholds: AnalyzerSettings['thresholds'],
 ): Answer | string {
   if (needs === undefined) return { on: [], deciding: [] };
-  const least = needs.points === undefined ? 1 : (Reflect.get(thresholds, needs.points) as number); // checked with the configuration
+  const least = leastOf(needs, thresholds);
   const present = needs.anyOf.flatMap((name) => find(name).map((found) => ({ name, found })));
   const enough = present.filter(({ found }) => found.count >= least);
   if (enough.length > 0)
@@ -130,7 +129,8 @@ function ask(
       deciding: unique(
         enough
           .filter(
-            ({ found, name }) => DECIDING[category].includes(name) && found.count >= MIN_VALUES,
+            ({ found, name }) =>
+              DECIDING[category].includes(name) && found.count >= MIN_LEARNING_VALUES,
           )
           .map(({ found }) => found),
       ),
@@ -140,6 +140,51 @@ function ask(
     return `${few.found.name} has ${few.found.count} values, and it takes ${least}`;
   return `the run has no ${sayAlternatives(needs.anyOf.map((name) => NEEDS[name].noun))}`;
 }
+
+/** How many values a rule needs of its data. */
+function leastOf({ points = 1 }: RuleNeeds, thresholds: AnalyzerSettings['thresholds']): number {
+  return typeof points === 'number' ? points : (Reflect.get(thresholds, points) as number); // checked with the configuration
+}
+
+/**
+ * The coverage as it is once it is known what was found. A rule under whose name something is said was asked. What has not learned has nothing
+ * that could hold for other samples: whether it does was not assessed.
+ */
+export function coverageOfFound(
+  coverage: Coverage,
+  found: readonly Found[],
+  hasLearned: boolean,
+): Coverage {
+  const on = new Map<string, readonly string[]>();
+  for (const { finding, rule } of found)
+    on.set(rule.id, [...new Set(finding.observations.map(({ source }) => source))]);
+  const late = coverage.open.filter(({ ruleId }) => on.has(ruleId));
+  const asked = [
+    ...coverage.asked,
+    ...late.map(({ category, question, ruleId }) => ({
+      ruleId,
+      category,
+      question,
+      on: on.get(ruleId) ?? [],
+    })),
+  ];
+  const scores = coverage.scores.map((one): ScoreCoverage => {
+    const count = late.filter(
+      ({ category }) => one.scoreKey === 'overall' || category === one.scoreKey,
+    ).length;
+    const isMoot = one.scoreKey === 'generalization' && !hasLearned && one.missing === null;
+    return {
+      ...one,
+      askedCount: one.askedCount + count,
+      openCount: one.openCount - count,
+      ...(isMoot ? { decidedBy: [], missing: NOTHING_LEARNED } : {}),
+    };
+  });
+  const open = coverage.open.filter(({ ruleId }) => !on.has(ruleId));
+  return { ...coverage, asked, open, scores };
+}
+
+const NOTHING_LEARNED = 'the run shows no learning that could hold for other samples';
 
 function summed(
   asked: readonly CoverageQuestion[],
@@ -184,8 +229,8 @@ function sayMissing(
       : `none of ${metrics.size} metrics has a finite value`;
   const [some] = DECIDING.optimization.flatMap((name) => find(name));
   if (some !== undefined)
-    return some.count < MIN_VALUES
-      ? `${sayData(some)}: it takes ${MIN_VALUES} to judge a training`
+    return some.count < MIN_LEARNING_VALUES
+      ? `${sayData(some)}: it takes ${MIN_LEARNING_VALUES} to judge a training`
       : `no rule that is on asks of ${some.name}`;
   const [likeliest] = likely(signals.roles.candidates, metrics);
   const among = metrics.size === 1 ? 'in the one metric' : `among ${metrics.size} metrics`;

@@ -22,8 +22,9 @@ import { seriesOfRoles } from '../signals/roles/loss-roles.ts';
 import type { Roles } from '../signals/roles/role-types.ts';
 import { Signals } from '../signals/signals.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
-import { coverageOf, type Coverage } from './coverage.ts';
+import { coverageOf, coverageOfFound, type Coverage } from './coverage.ts';
 import { findStepwise, inRuleOrder, lastOf, type Found } from './find-all.ts';
+import { deniesLearning, learningOf, learningRemark } from './learning.ts';
 import { settled, withFinding } from './phases-of-findings.ts';
 
 /** What is said of a run. */
@@ -75,21 +76,35 @@ export function* judgeInSteps(
   // What abiotic-quark says of a run are its rules alone.
   if (settings.compatibility === 'abiotic-quark')
     return { found, phases: seen, coverage, roles, problems, unhealthy: new Set() };
-  const told = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
-  const agreed = found.filter((one) => isAgreed(one, told));
+  const isOn = ({ rule }: Found): boolean =>
+    SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)) === true;
+  const surely = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
+  const isUnshown = learningOf(columns, signals, settings) === 'not_shown';
   // Of what was not judged nothing is remarked.
-  const said = coverage.headline === null ? remarksOn(told, agreed, signals) : [];
-  const remarks = said.filter(({ rule }) =>
-    SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)),
-  );
+  const isJudged = coverage.headline === null;
+  const unlearned = isJudged && isUnshown ? unlearnedOf(surely, found, signals).filter(isOn) : [];
+  const told = unlearned.reduce((phases, { finding }) => withoutLearning(phases, finding), surely);
+  const agreed = [...found.filter((one) => isAgreed(one, told)), ...unlearned];
+  const remarks = isJudged ? remarksOn(told, agreed, signals).filter(isOn) : [];
+  const all = inRuleOrder([...agreed, ...remarks], settings);
   return {
-    found: inRuleOrder([...agreed, ...remarks], settings),
+    found: all,
     phases: told,
-    coverage,
+    coverage: coverageOfFound(coverage, all, !isUnshown && !found.some(deniesLearning)),
     roles,
     problems,
     unhealthy: unhealthyOf(told, agreed),
   };
+}
+
+/** The remark that nothing shows any learning, unless the run ends in something worse. */
+function unlearnedOf(
+  phases: readonly FoundPhase[],
+  found: readonly Found[],
+  signals: Signals,
+): readonly Found[] {
+  if (endsIn(phases, 'divergence', 'overfitting_onset')) return [];
+  return learningRemark(signals, found);
 }
 
 /** A task that is solved, or was learned by the run before, has nothing left to learn: a loss that rests at its end has settled. */
@@ -184,6 +199,7 @@ const SAID_BY_RULE: Readonly<Record<string, readonly string[]>> = {
   [rewardDecline.id]: [rewardDecline.id],
   [overfittingOnset.id]: [overfittingOnset.id],
   [plateau.id]: [plateau.id, lossNotDecreasing.id],
+  [lossNotDecreasing.id]: [lossNotDecreasing.id],
 };
 
 /** What the last phase says and no rule does, as a remark. */
@@ -250,9 +266,7 @@ function unhealthyOf(
   found: readonly Found[],
 ): ReadonlySet<AlertCategory> {
   const unhealthy = new Set<AlertCategory>();
-  const isFlat = found.some(
-    ({ finding, rule }) => rule.id === lossNotDecreasing.id && finding.severity !== 'info',
-  );
+  const isFlat = found.some(({ rule }) => rule.id === lossNotDecreasing.id);
   if (isFlat || endsIn(phases, 'divergence')) unhealthy.add('optimization');
   if (endsIn(phases, 'overfitting_onset')) unhealthy.add('generalization');
   if (found.some(({ rule }) => rule.id === runEnd.id)) unhealthy.add('runtime');

@@ -30,7 +30,7 @@ export const STATUS_LIMITS: Readonly<
 /** Share of the lowest category in the overall score; the mean of those that were assessed has the rest. */
 const LOWEST_SHARE = 0.6;
 /** The highest score of what is not healthy. */
-const BELOW_HEALTHY = STATUS_LIMITS.healthy - 0.1;
+const BELOW_HEALTHY = STATUS_LIMITS.healthy - 1;
 
 /** An alert and how sure the rule is of it, 0 to 1. */
 export type RatedAlert = { readonly alert: AlertRecord; readonly confidence: number };

@@ -83,8 +83,8 @@ export type RuleContext<T extends string> = {
 export type RuleNeeds<T extends string = string> = {
   /** Any of these is enough. */
   readonly anyOf: readonly NeedName[];
-  /** The threshold that says how many values of it are enough; default one. */
-  readonly points?: T;
+  /** How many values of it are enough, or the threshold that says so; default one. */
+  readonly points?: T | number;
 };
 
 /** What rules and their documentation have in common. */

@@ -10,6 +10,9 @@ import { medianInPlace } from './quickselect.ts';
 /** Longer series are downsampled to the largest value of each of so many spans: a spike stands out of these too. */
 const MAX_POINTS = 16_384;
 
+/** Fewest values that have a level around a spike. */
+export const MIN_SPIKE_VALUES = 24;
+
 /** A spike of a profile. */
 export type ProfileSpike = {
   /** Row in the series of the peak, and of the first value that is back (or the last one there is). */
@@ -42,7 +45,7 @@ export function spikesOf(
   }: { readonly threshold: number; readonly ratio: number; readonly window?: number },
 ): readonly ProfileSpike[] {
   const { rows, values } = profile;
-  if (values.length < 24) return [];
+  if (values.length < MIN_SPIKE_VALUES) return [];
   const isPositive = values.every((value) => value > 0);
   const size = Math.ceil(values.length / MAX_POINTS);
   const at = new Int32Array(Math.ceil(values.length / size));

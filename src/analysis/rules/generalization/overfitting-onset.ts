@@ -35,7 +35,7 @@ const THRESHOLDS = {
 export const overfittingOnset = defineRule({
   id: 'overfitting_onset',
   category: 'generalization',
-  needs: { anyOf: ['loss_pair', 'accuracy_pair'] },
+  needs: { anyOf: ['loss_pair', 'accuracy_pair'], points: 'overfittingMinPoints' },
   detects:
     'Validation loss that rises for good while the training loss goes on falling; or that stays high, or at the level of chance, while training learns.',
   source:

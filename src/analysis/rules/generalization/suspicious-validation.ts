@@ -19,7 +19,7 @@ import { say, sayShare } from '../../text/sentences.ts';
 export const suspiciousValidation = defineRule({
   id: 'suspicious_validation',
   category: 'generalization',
-  needs: { anyOf: ['loss_pair', 'accuracy_pair'] },
+  needs: { anyOf: ['loss_pair', 'accuracy_pair'], points: 'suspiciousValidationPoints' },
   detects:
     'Validation that cannot be right: equal to training, never changing, near perfect while training is not, or far worse from the first epoch on.',
   source:

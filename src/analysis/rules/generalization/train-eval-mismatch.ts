@@ -17,7 +17,10 @@ import { say, sayShare } from '../../text/sentences.ts';
 export const trainEvalMismatch = defineRuleOfKinds({
   id: 'train_eval_mismatch',
   category: 'generalization',
-  needs: { anyOf: ['train_eval_loss', 'activations', 'loss_pair'] },
+  needs: {
+    anyOf: ['train_eval_loss', 'activations', 'loss_pair'],
+    points: 'trainEvalMismatchPoints',
+  },
   detects:
     'A model that computes something else in evaluation than in training: batch normalisation or dropout in the wrong mode.',
   source:

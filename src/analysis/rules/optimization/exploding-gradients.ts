@@ -25,7 +25,7 @@ const NORM = ladder('L2 norm of a gradient', {
 export const explodingGradients = defineRule({
   id: 'exploding_gradients',
   category: 'optimization',
-  needs: { anyOf: ['gradient_norm', 'gradients'] },
+  needs: { anyOf: ['gradient_norm', 'gradients'], points: 'explodingGradientMinProbes' },
   detects: 'Gradients whose norm is far too large, for several probes in a row.',
   source: 'abiotic-quark; growth and harm: Pascanu, Mikolov and Bengio (2013)',
   cause: 'the learning rate is too high, or the gradients are not clipped',

@@ -4,7 +4,7 @@ import { positionAt, rowBefore } from '../../signals/positions.ts';
 import { levelSize } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import type { Signals } from '../../signals/signals.ts';
-import { sayJump, spikesOf } from '../../signals/spikes.ts';
+import { MIN_SPIKE_VALUES, sayJump, spikesOf } from '../../signals/spikes.ts';
 
 /** Spikes of the loss that come this many values after one of the gradient belong to it. */
 const FOLLOWS = 5;
@@ -12,7 +12,7 @@ const FOLLOWS = 5;
 export const gradSpike = defineRule({
   id: 'grad_spike',
   category: 'optimization',
-  needs: { anyOf: ['gradient_norm'] },
+  needs: { anyOf: ['gradient_norm'], points: MIN_SPIKE_VALUES },
   detects: 'Single jumps of the norm of all gradients, far above its noise.',
   source: 'ZClip (2025)',
   cause: 'a batch of unusual samples, or a steep part of the loss surface',

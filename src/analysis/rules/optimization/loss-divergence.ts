@@ -11,7 +11,7 @@ const BEYOND = 10;
 export const lossDivergence = defineRule({
   id: 'loss_divergence',
   category: 'optimization',
-  needs: { anyOf: ['train_loss', 'val_loss', 'accuracy'] },
+  needs: { anyOf: ['train_loss', 'val_loss', 'accuracy'], points: 'lossDivergenceChecks' },
   detects: 'A training loss that has risen far above its best and does not come back.',
   source:
     'TheDeepChecker (loss against its running minimum); the phase thresholds of abiotic-quark (0.25 of the best)',

@@ -5,13 +5,13 @@ import { defineRule } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
 import type { Profile } from '../../signals/profile.ts';
 import type { LossCourse } from '../../signals/signals.ts';
-import { sayJump, spikesOf, type ProfileSpike } from '../../signals/spikes.ts';
+import { MIN_SPIKE_VALUES, sayJump, spikesOf, type ProfileSpike } from '../../signals/spikes.ts';
 import { when } from '../../text/sentences.ts';
 
 export const lossSpike = defineRule({
   id: 'loss_spike',
   category: 'optimization',
-  needs: { anyOf: ['train_loss'] },
+  needs: { anyOf: ['train_loss'], points: MIN_SPIKE_VALUES },
   detects: 'Single jumps of the training loss far above its noise, from which it comes back.',
   source:
     'ZClip (2025) for the idea of a robust score on logarithms; the threshold is ours, as losses have heavier tails',

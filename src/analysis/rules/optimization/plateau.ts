@@ -8,7 +8,7 @@ import { rangeWithin, sayRange, sayShare } from '../../text/sentences.ts';
 export const plateau = defineRule({
   id: 'plateau',
   category: 'optimization',
-  needs: { anyOf: ['train_loss', 'val_loss', 'accuracy'] },
+  needs: { anyOf: ['train_loss', 'val_loss', 'accuracy'], points: 'plateauMinPoints' },
   detects:
     'A run whose losses have not improved for a large part of it, away from the floor of the task.',
   source: 'SageMaker Debugger (Overtraining: delta 0.01); what counts as a floor is ours',

@@ -8,7 +8,7 @@ import { sayNames, sayOthers } from '../../text/sentences.ts';
 export const unchangedParameters = defineRuleOfKinds({
   id: 'unchanged_parameters',
   category: 'optimization',
-  needs: { anyOf: ['parameters'] },
+  needs: { anyOf: ['parameters'], points: 'unchangedParametersProbes' },
   detects:
     'Parameters that stay as they are while others are trained: trainable ones, and frozen ones that were never trained before.',
   source:

@@ -13,7 +13,7 @@ import { say, when } from '../../text/sentences.ts';
 export const updateRatioHigh = defineRule({
   id: 'update_ratio_high',
   category: 'optimization',
-  needs: { anyOf: ['parameters'] },
+  needs: { anyOf: ['parameters'], points: 'updateRatioMinProbes' },
   detects:
     'Updates that are large beside the weights they change, or were at first and have carried the weights far off, while the loss suffers.',
   source:

@@ -9,7 +9,7 @@ import { say } from '../../text/sentences.ts';
 export const updateRatioLow = defineRule({
   id: 'update_ratio_low',
   category: 'optimization',
-  needs: { anyOf: ['parameters'] },
+  needs: { anyOf: ['parameters'], points: 'updateRatioLowMinProbes' },
   detects:
     'Updates that are next to nothing beside the weights they change, while there is something left to learn.',
   source:

@@ -21,7 +21,7 @@ const SHARE = ladder('Share of the units of a layer that are dead', {
 export const dyingRelu = defineRule({
   id: 'dying_relu',
   category: 'representation',
-  needs: { anyOf: ['activations'] },
+  needs: { anyOf: ['activations'], points: 'dyingReluMinProbes' },
   detects:
     'Units that give zero for every sample, in probe after probe, and so can never learn again.',
   source: 'SageMaker Debugger (DeadRelu: more than half of a layer), AUTOTRAINER (0.7)',

@@ -18,7 +18,7 @@ const SHARE = ladder('Share of a step that is spent waiting for data', {
 export const dataLoadingBottleneck = defineRule({
   id: 'data_loading_bottleneck',
   category: 'runtime',
-  needs: { anyOf: ['data_times'] },
+  needs: { anyOf: ['data_times'], points: 'dataLoadingMinSteps' },
   detects: 'A span of training in which the loading of data takes most of the step time.',
   source: 'abiotic-quark (data fractions), SageMaker Debugger (IOBottleneck)',
   cause: 'batches are loaded and prepared while the device waits',

@@ -28,7 +28,7 @@ const PARTS = 6;
 export const memoryGrowth = defineRule({
   id: 'memory_growth',
   category: 'runtime',
-  needs: { anyOf: ['memory'] },
+  needs: { anyOf: ['memory'], points: 'memoryGrowthMinTensorSamples' },
   detects: 'Memory or tensors that grow from one part of the run to the next and are never freed.',
   source: 'SageMaker Debugger (GPUMemoryIncrease: 5 to 10 %); the lower envelope is ours',
   cause:

@@ -50,7 +50,7 @@ const THRESHOLDS = {
 export const runtimeBottleneckRisk = defineRule({
   id: 'runtime_bottleneck_risk',
   category: 'runtime',
-  needs: { anyOf: ['step_times'] },
+  needs: { anyOf: ['step_times'], points: MIN_STEPS },
   detects: 'Steps that take long, wait for data, or take unevenly long.',
   source:
     'abiotic-quark; what must agree by default, and that unevenness by itself is a warning at most, is ours',

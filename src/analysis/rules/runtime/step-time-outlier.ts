@@ -11,7 +11,7 @@ const MAX_TIMES = 16_384;
 export const stepTimeOutlier = defineRule({
   id: 'step_time_outlier',
   category: 'runtime',
-  needs: { anyOf: ['step_times'] },
+  needs: { anyOf: ['step_times'], points: 'stepTimeOutlierMinCount' },
   detects:
     'Single steps that take many times as long as the others, and together cost a good part of the time.',
   source: 'SageMaker Debugger (StepOutlier: 3 deviations, 10 outliers), with a robust deviation',

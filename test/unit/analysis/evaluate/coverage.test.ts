@@ -58,7 +58,7 @@ describe('a run is not assessed', () => {
       ],
       [
         { metrics: [metric('train/loss', 2, (i) => 2 - i)] },
-        'train/loss (2 values): it takes 3 to judge a training',
+        'train/loss (2 values): it takes 5 to judge a training',
         [],
       ],
     ];

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  LogReader,
-  TEXT_LOG_PATTERNS,
-} from '../../../../src/exchange/import/messages/log-patterns.ts';
+import { TEXT_LOG_PATTERNS } from '../../../../src/exchange/import/text/known-patterns.ts';
+import { LogReader } from '../../../../src/exchange/import/messages/log-patterns.ts';
 import { importText } from '../../../support/imported.ts';
 import { damaged } from '../../../support/mutations.ts';
 import { runs as settings } from '../../../support/property.ts';
