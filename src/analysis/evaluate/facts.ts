@@ -83,7 +83,7 @@ export function* judgeInSteps(
   // Of what was not judged nothing is remarked.
   const isJudged = coverage.headline === null;
   const unlearned = isJudged && isUnshown ? unlearnedOf(surely, found, signals).filter(isOn) : [];
-  const told = unlearned.reduce((phases, { finding }) => withoutLearning(phases, finding), surely);
+  const told = unlearned.reduce((so, { finding }) => withoutLearning(so, finding), surely);
   const agreed = [...found.filter((one) => isAgreed(one, told)), ...unlearned];
   const remarks = isJudged ? remarksOn(told, agreed, signals).filter(isOn) : [];
   const all = inRuleOrder([...agreed, ...remarks], settings);

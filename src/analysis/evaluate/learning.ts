@@ -57,17 +57,17 @@ function lossesOf(signals: Signals): readonly MetricSeries[] {
 }
 
 /** Rules that say more of a run than that it has not learned, or that it has lost what it had learned. */
-const SAY_MORE: readonly string[] = [
+const SAY_MORE: ReadonlySet<string> = new Set([
   lossNotDecreasing.id,
   lossDivergence.id,
   nonFinite.id,
   rewardDecline.id,
-];
+]);
 
 /** Whether a finding says that a run did not learn, or has lost what it had learned. */
 export function deniesLearning({ finding: { severity }, rule }: Found): boolean {
   if (rule.id === lossNotDecreasing.id) return true;
-  return SAY_MORE.includes(rule.id) && (severity === 'error' || severity === 'critical');
+  return SAY_MORE.has(rule.id) && (severity === 'error' || severity === 'critical');
 }
 
 /** The remark on a run of which nothing shows that it learned; none where something worse is said of it. */
