@@ -71,12 +71,17 @@ export {
   type RetentionHook,
   type StoreArtifactOptions,
 } from './instruments/artifacts/artifact-store.ts';
+export {
+  loadArtifact,
+  streamArtifact,
+  type ArtifactSource,
+} from './instruments/artifacts/load-artifact.ts';
 export type {
   ArtifactPayload,
   ByteStream,
   LoadedPayload,
 } from './instruments/artifacts/payload.ts';
-export { readArtifacts, type ArtifactFilter } from './read/tables.ts';
+export { readArtifacts, type ArtifactFilter } from './read/artifacts.ts';
 
 export { DataDiagnostics } from './instruments/diagnostics/data-diagnostics.ts';
 export type {

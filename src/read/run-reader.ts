@@ -11,6 +11,8 @@ import { readMetricColumns, type MetricColumns, type MetricFilter } from './metr
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';
 import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.ts';
+import type { ArtifactRecord } from '../records/artifact.ts';
+import { readArtifacts, type ArtifactFilter } from './artifacts.ts';
 import { readEvents, type EventFilter } from './events.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 
@@ -117,6 +119,13 @@ export class RunReader {
   /** Events. @throws {QuarkError} `invalid_input` naming the filter */
   async readEvents(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
     const { records, damage } = await readEvents(this, filter);
+    this.#note(damage);
+    return records;
+  }
+
+  /** Artifacts, without their payloads. @throws {QuarkError} `invalid_input` naming the filter */
+  async readArtifacts(filter: ArtifactFilter = {}): Promise<readonly ArtifactRecord[]> {
+    const { records, damage } = await readArtifacts(this, filter);
     this.#note(damage);
     return records;
   }

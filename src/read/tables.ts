@@ -1,10 +1,8 @@
 /** The tables beside metrics and events, read back: after training, elsewhere, or while a run goes on. */
 import { invalidInput } from '../base/errors.ts';
-import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import { layerSummaryTable, type LayerSummaryRecord } from '../records/layer-summary.ts';
 import type {
-  ArtifactPayloadFormat,
   HookDirection,
   LayerSummaryType,
   ParameterDistributionType,
@@ -26,39 +24,6 @@ import { runIdOf, type RunSource } from './scan.ts';
 
 /** A run to read from: what `openRun(store, runId)` gives, or a store and the id of a run. */
 export type ReadableRun = RunSource;
-
-/** Which artifacts to read. All conditions are joined by "and". */
-export type ArtifactFilter = PositionFilter & {
-  readonly artifactId?: string | undefined;
-  readonly artifactType?: string | undefined;
-  /** Any of these types. */
-  readonly artifactTypes?: readonly string[] | undefined;
-  readonly namespace?: string | undefined;
-  readonly artifactName?: string | undefined;
-  readonly artifactKey?: string | undefined;
-  readonly payloadFormat?: ArtifactPayloadFormat | undefined;
-};
-
-/**
- * Artifacts of a stored run, in the order they were persisted, and the segments that could not be read.
- *
- * @example
- * const { records } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
- *
- * @throws {QuarkError} `invalid_input` naming the filter
- */
-export function readArtifacts(
-  run: ReadableRun,
-  filter: ArtifactFilter = {},
-): Promise<RecordsRead<ArtifactRecord>> {
-  const { artifactId } = filter;
-  return readRecords(run, artifactTable, filter, {
-    columns: ['artifactType', 'namespace', 'artifactName', 'artifactKey', 'payloadFormat'],
-    lists: { artifactTypes: 'artifactType' },
-    others: { artifactId: checkText },
-    where: artifactId === undefined ? undefined : ({ id }) => id === artifactId,
-  });
-}
 
 /** Which telemetry to read. All conditions are joined by "and". */
 export type TelemetryFilter = PositionFilter & {

@@ -1,6 +1,6 @@
 /** Deleted tables and artifacts: part of the contract of stores. */
 import { describe, expect, test } from 'vitest';
-import { readArtifacts } from '../../src/read/tables.ts';
+import { readArtifacts } from '../../src/read/artifacts.ts';
 import { readMetricColumns } from '../../src/read/metric-columns.ts';
 import { deleteArtifact, deleteTable } from '../../src/read/row-deletion.ts';
 import { artifactTable } from '../../src/records/artifact.ts';

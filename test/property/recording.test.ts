@@ -14,7 +14,7 @@ import {
   type StoreFailureReason,
 } from 'quark-sdk';
 import { ArtifactStore } from 'quark-sdk/probes';
-import { readArtifacts } from '../../src/read/tables.ts';
+import { readArtifacts } from '../../src/read/artifacts.ts';
 import { TestClock } from '../support/clock.ts';
 import { runs } from '../support/property.ts';
 import { intercept } from '../support/store-proxy.ts';

@@ -2,7 +2,7 @@
 import { createMemoryStore, openRun } from 'quark-sdk';
 import { importRuns, type ImportOptions } from '../../src/exchange/import/import-runs.ts';
 import type { InputFile } from '../../src/codecs/input.ts';
-import { readArtifacts } from '../../src/read/tables.ts';
+import { readArtifacts } from '../../src/read/artifacts.ts';
 
 /** Imports; the readers are of the first run. */
 export async function imported(files: readonly InputFile[], options: ImportOptions = {}) {

@@ -8,7 +8,7 @@ import { PAYLOAD_FILE_NAMES } from '../../instruments/artifacts/payload.ts';
 import { checkFlag, checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import type { JsonValue } from '../../base/json.ts';
-import { readArtifacts } from '../../read/tables.ts';
+import { readArtifacts } from '../../read/artifacts.ts';
 import type { MetricColumns } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { RunRecord } from '../../records/run.ts';

@@ -1,7 +1,7 @@
 /** One file with everything of a run, or of several, as their store has it. */
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, SessionStoreError } from '../../base/errors.ts';
-import { readArtifacts } from '../../read/tables.ts';
+import { readArtifacts } from '../../read/artifacts.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { RunRecord } from '../../records/run.ts';
 import { segmentChecksum } from '../../segment/checksum.ts';

@@ -2,7 +2,7 @@
  * Runs for TensorBoard: one event file with scalars, histograms, texts and hyperparameters.
  */
 import { getPayload } from '../../instruments/artifacts/parts.ts';
-import { readArtifacts } from '../../read/tables.ts';
+import { readArtifacts } from '../../read/artifacts.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';

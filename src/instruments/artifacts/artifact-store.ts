@@ -10,7 +10,7 @@ import { invalidInput, messageOf, QuarkError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { type JsonObject, copyJsonObject } from '../../base/json.ts';
 import { checkType, parseKey } from '../../base/names.ts';
-import { readArtifacts, type ArtifactFilter } from '../../read/tables.ts';
+import { readArtifacts, type ArtifactFilter } from '../../read/artifacts.ts';
 import { artifactTable, type ArtifactRecord } from '../../records/artifact.ts';
 import type { ArtifactPayloadFormat } from '../../records/literals.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
@@ -19,12 +19,12 @@ import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts'
 import type { TrainingSession } from '../../session/training-session.ts';
 import { BufferedBlobs } from './buffered-blobs.ts';
 import { interruptible } from './interruptible.ts';
-import { getPayload, PART_BYTES, putPayload } from './parts.ts';
+import { loadArtifact, streamArtifact } from './load-artifact.ts';
+import { PART_BYTES, putPayload } from './parts.ts';
 import {
   checkHistogram,
   openPayload,
   PAYLOAD_FILE_NAMES,
-  readPayload,
   type ArtifactPayload,
   type LoadedPayload,
 } from './payload.ts';
@@ -159,6 +159,15 @@ export class ArtifactStore implements AsyncDisposable {
     return track(this.#running, work);
   }
 
+  /**
+   * Does work that ends with storing an artifact, such as encoding an image: flushes, and the end of the run, wait for it.
+   *
+   * @internal
+   */
+  prepare<T>(work: () => Promise<T>): Promise<T> {
+    return track(this.#running, track(this.#keeping, work()));
+  }
+
   /** Stores a histogram as `{ bins, counts }`. @throws {QuarkError} as {@link store} */
   async logHistogram(name: string, options: LogHistogramOptions): Promise<ArtifactRecord> {
     checkOptionNames('options', options, ['bins', 'counts', ...OPTION_NAMES]);
@@ -198,15 +207,7 @@ export class ArtifactStore implements AsyncDisposable {
    * @throws {SessionStoreError} `missing` or `corrupt`
    */
   async load(artifact: string | ArtifactRecord): Promise<LoadedPayload> {
-    const record = await this.#find(artifact);
-    const bytes = roomFor(record);
-    let at = 0;
-    for await (const chunk of getPayload(this.#handle.store, record)) {
-      // A damaged part may be longer than the payload; the generator says so after the last one.
-      bytes.set(chunk.subarray(0, bytes.byteLength - at), at);
-      at += chunk.byteLength;
-    }
-    return readPayload(record.payloadFormat, bytes);
+    return loadArtifact(this.#handle, artifact);
   }
 
   /**
@@ -216,7 +217,7 @@ export class ArtifactStore implements AsyncDisposable {
    * @throws {SessionStoreError} `missing` or `corrupt`
    */
   async *stream(artifact: string | ArtifactRecord): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield* getPayload(this.#handle.store, await this.#find(artifact));
+    yield* streamArtifact(this.#handle, artifact);
   }
 
   /**
@@ -297,33 +298,6 @@ export class ArtifactStore implements AsyncDisposable {
         });
       }
     }
-  }
-
-  async #find(artifact: string | ArtifactRecord): Promise<ArtifactRecord> {
-    if (typeof artifact === 'object' && artifact !== null && 'sha256' in artifact) return artifact;
-    if (typeof artifact !== 'string')
-      throw invalidInput('artifact', artifact, 'an artifact record, or the id of one');
-    const [record] = await this.read({ artifactId: artifact });
-    if (record === undefined) {
-      throw new QuarkError(
-        'artifact_not_found',
-        `Run ${this.#handle.runId} has no artifact with the id ${artifact}.`,
-        { details: { id: artifact, runId: this.#handle.runId } },
-      );
-    }
-    return record;
-  }
-}
-
-function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {
-  try {
-    return new Uint8Array(sizeBytes);
-  } catch (cause) {
-    throw new QuarkError(
-      'unsupported',
-      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be buffered at once. Read it with stream().`,
-      { details: { id, sizeBytes }, cause },
-    );
   }
 }
 

@@ -68,7 +68,7 @@ export async function putPayload(
  * @throws {SessionStoreError} `missing` or `corrupt`
  */
 export async function* getPayload(
-  store: Store,
+  store: Pick<Store, 'getBlob'>,
   record: ArtifactRecord,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const parts = record.partSha256 ?? [record.sha256];

@@ -14,7 +14,7 @@ import {
   ArtifactStore,
 } from '../../../src/instruments/artifacts/artifact-store.ts';
 import { getPayload, putPayload } from '../../../src/instruments/artifacts/parts.ts';
-import { readArtifacts } from '../../../src/read/tables.ts';
+import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { artifactTable } from '../../../src/records/artifact.ts';
 import { runs } from '../../support/property.ts';
 import { faultyStore } from '../../support/store-proxy.ts';

@@ -9,7 +9,7 @@ import { exportQuark } from '../../../src/exchange.ts';
 import { importRuns } from '../../../src/exchange/import/import-runs.ts';
 import { bytesInput, type InputFile } from '../../../src/codecs/input.ts';
 import { putPayload } from '../../../src/instruments/artifacts/parts.ts';
-import { readArtifacts } from '../../../src/read/tables.ts';
+import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { openRun, type RunReader } from '../../../src/read/run-reader.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import { batchOfRows } from '../../../src/segment/batch-ops.ts';

@@ -1,0 +1,88 @@
+/** Payloads of artifacts, read back without a session: of runs that have ended as of those that go on. */
+import { invalidInput, QuarkError } from '../../base/errors.ts';
+import { readArtifacts } from '../../read/artifacts.ts';
+import { runIdOf, type RunSource } from '../../read/scan.ts';
+import type { ArtifactRecord } from '../../records/artifact.ts';
+import type { Store } from '../../store/store.ts';
+import { getPayload } from './parts.ts';
+import { readPayload, type LoadedPayload } from './payload.ts';
+
+/** A run whose artifacts are read: what `openRun(store, runId)` returns, or a store and the id of a run. */
+export type ArtifactSource = RunSource & { readonly store: Pick<Store, 'getBlob'> };
+
+/**
+ * The payload of an artifact of a run, whole: a JSON value, text or bytes. Its hash is checked.
+ *
+ * @param run what `openRun(store, runId)` returns, or a store and the id of a run
+ * @param artifact a record, or the id of one
+ * @throws {QuarkError} `artifact_not_found`; `unsupported` for a payload that memory cannot hold
+ * @throws {SessionStoreError} `missing` or `corrupt`
+ * @example
+ * const run = await openRun(store, runId);
+ * const [best] = await run.readArtifacts({ artifactKey: 'best' });
+ * const value = await loadArtifact(run, best);
+ */
+export async function loadArtifact(
+  run: ArtifactSource,
+  artifact: string | ArtifactRecord,
+): Promise<LoadedPayload> {
+  return loadPayload(run.store, await findArtifact(run, artifact));
+}
+
+/**
+ * The bytes of a payload, chunk by chunk. Each is checked before it is returned, and the hash of the whole before the last one is.
+ *
+ * @throws {QuarkError} `artifact_not_found`
+ * @throws {SessionStoreError} `missing` or `corrupt`
+ */
+export async function* streamArtifact(
+  run: ArtifactSource,
+  artifact: string | ArtifactRecord,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield* getPayload(run.store, await findArtifact(run, artifact));
+}
+
+/** The record of an artifact. @throws {QuarkError} `artifact_not_found` */
+async function findArtifact(
+  run: RunSource,
+  artifact: string | ArtifactRecord,
+): Promise<ArtifactRecord> {
+  if (typeof artifact === 'object' && artifact !== null && 'sha256' in artifact) return artifact;
+  if (typeof artifact !== 'string')
+    throw invalidInput('artifact', artifact, 'an artifact record, or the id of one');
+  const [record] = (await readArtifacts(run, { artifactId: artifact })).records;
+  if (record !== undefined) return record;
+  const runId = runIdOf(run);
+  throw new QuarkError(
+    'artifact_not_found',
+    `Run ${runId} has no artifact with the id ${artifact}.`,
+    { details: { id: artifact, runId } },
+  );
+}
+
+/** The payload of a record. */
+async function loadPayload(
+  store: Pick<Store, 'getBlob'>,
+  record: ArtifactRecord,
+): Promise<LoadedPayload> {
+  const bytes = roomFor(record);
+  let at = 0;
+  for await (const chunk of getPayload(store, record)) {
+    // A damaged part may be longer than the payload; the generator says so after the last one.
+    bytes.set(chunk.subarray(0, bytes.byteLength - at), at);
+    at += chunk.byteLength;
+  }
+  return readPayload(record.payloadFormat, bytes);
+}
+
+function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(sizeBytes);
+  } catch (cause) {
+    throw new QuarkError(
+      'unsupported',
+      `The payload of artifact ${id} has ${sizeBytes} bytes, more than can be buffered at once. Read it with stream().`,
+      { details: { id, sizeBytes }, cause },
+    );
+  }
+}

@@ -1,0 +1,39 @@
+/** Artifacts, read back. Apart from the other tables, which a page that only records does not read. */
+import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
+import type { ArtifactPayloadFormat } from '../records/literals.ts';
+import { checkText, type PositionFilter } from './filters.ts';
+import { readRecords, type RecordsRead } from './records.ts';
+import type { RunSource } from './scan.ts';
+
+/** Which artifacts to read. All conditions are joined by "and". */
+export type ArtifactFilter = PositionFilter & {
+  readonly artifactId?: string | undefined;
+  readonly artifactType?: string | undefined;
+  /** Any of these types. */
+  readonly artifactTypes?: readonly string[] | undefined;
+  readonly namespace?: string | undefined;
+  readonly artifactName?: string | undefined;
+  readonly artifactKey?: string | undefined;
+  readonly payloadFormat?: ArtifactPayloadFormat | undefined;
+};
+
+/**
+ * Artifacts of a stored run, in the order they were persisted, and the segments that could not be read.
+ *
+ * @example
+ * const { records } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
+ *
+ * @throws {QuarkError} `invalid_input` naming the filter
+ */
+export function readArtifacts(
+  run: RunSource,
+  filter: ArtifactFilter = {},
+): Promise<RecordsRead<ArtifactRecord>> {
+  const { artifactId } = filter;
+  return readRecords(run, artifactTable, filter, {
+    columns: ['artifactType', 'namespace', 'artifactName', 'artifactKey', 'payloadFormat'],
+    lists: { artifactTypes: 'artifactType' },
+    others: { artifactId: checkText },
+    where: artifactId === undefined ? undefined : ({ id }) => id === artifactId,
+  });
+}
