@@ -1,0 +1,271 @@
+/** Logs what is no number and has a form of its own: images, sound, tables, distributions, curves, embeddings. */
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { copyJsonObject, type JsonObject } from '../../base/json.ts';
+import { asGiven, literal, numberWhere, positive, readOptions } from '../../base/options.ts';
+import type { ArtifactRecord } from '../../records/artifact.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import { ArtifactStore, type StoreArtifactOptions } from '../artifacts/artifact-store.ts';
+import type { ArtifactPayload } from '../artifacts/payload.ts';
+import {
+  countDistribution,
+  DEFAULT_BINS_PER_OCTAVE,
+  type DistributionValues,
+} from './distribution.ts';
+import { checkEmbedding, type EmbeddingInput } from './embedding.ts';
+import {
+  countConfusion,
+  countPrCurve,
+  countRocCurve,
+  DEFAULT_CURVE_POINTS,
+  type ConfusionInput,
+  type CurveInput,
+} from './evaluation.ts';
+import { encodeImage, type ImageInput } from './image.ts';
+import { mediaToJson, TEXT_FORMATS, type MediaKind, type MediaMetadata } from './media-shapes.ts';
+import { checkTableInput, type TableInput } from './table.ts';
+import { encodeWav, type AudioInput } from './wav.ts';
+
+/** Options of every call that logs a medium. */
+export type LogMediaOptions = {
+  readonly step?: number | null | undefined;
+  readonly epoch?: number | null | undefined;
+  /** Prefix of the name, with a "/". */
+  readonly namespace?: string | null | undefined;
+  /** When it was made. Default: now. */
+  readonly timestamp?: string | number | Date | undefined;
+  /** What the program wants to say of it; a JSON object. Read back as `user`. */
+  readonly metadata?: JsonObject | null | undefined;
+};
+
+/** Options of {@link MediaLogger.logDistribution}. */
+export type LogDistributionOptions = LogMediaOptions & {
+  /** Bins between two powers of two: 1, 2, 4, 8, 16, 32 or 64; default 4. Distributions merge that have the same. */
+  readonly binsPerOctave?: number;
+};
+
+/** Options of {@link MediaLogger.logAudio}. */
+export type LogAudioOptions = LogMediaOptions & {
+  /** Frames a second: 1 to 768,000. */
+  readonly sampleRate: number;
+};
+
+/** Options of {@link MediaLogger.logText}. */
+export type LogTextOptions = LogMediaOptions & {
+  /** How it is shown: `plain`, the default, or `markdown`. */
+  readonly format?: (typeof TEXT_FORMATS)[number];
+};
+
+/** Options of {@link MediaLogger.prCurve} and {@link MediaLogger.rocCurve}. */
+export type LogCurveOptions = LogMediaOptions & {
+  /** Most points that are stored, the first and the last among them; 2 or more, default 1000. The area is that of all points. */
+  readonly maxPoints?: number;
+};
+
+/** Checked where the artifact is stored. */
+const RULES = {
+  step: asGiven<LogMediaOptions['step']>,
+  epoch: asGiven<LogMediaOptions['epoch']>,
+  namespace: asGiven<LogMediaOptions['namespace']>,
+  timestamp: asGiven<LogMediaOptions['timestamp']>,
+  metadata: asGiven<LogMediaOptions['metadata']>,
+};
+
+/** Longest text. */
+const MAX_TEXT_CHARS = 1 << 24;
+
+/**
+ * Logs media of a run, each as an artifact of the type of its kind, with its step and its metadata: the same name at several steps is a
+ * list over steps. Each call resolves once the medium is durable, as {@link ArtifactStore.store} does, and rejects with `invalid_input`
+ * before anything is written where it is given something else. What is in memory is read before a call returns. Read back with
+ * `readMedia` and `loadMedia`.
+ *
+ * @example
+ * const media = new MediaLogger(session);
+ * await media.logImage('samples/first', { data: pixels, width: 28, height: 28 }, { step });
+ * await media.confusionMatrix('val/confusion', { labels, predictions, classes: ['cat', 'dog'] }, { epoch });
+ */
+export class MediaLogger implements AsyncDisposable {
+  readonly #artifacts: ArtifactStore;
+
+  /**
+   * @param session a session, or a context made by one
+   * @throws {QuarkError} `invalid_input`; `invalid_run_state` when the run has ended
+   */
+  constructor(session: TrainingSession | RunContext) {
+    this.#artifacts = new ArtifactStore(session);
+  }
+
+  /**
+   * Logs how values are distributed: counts in bins of their magnitude, which do not depend on the values. So distributions of several
+   * steps, layers and processes merge exactly (`mergeHistograms` of `quark-sdk/kernels`). NaN and infinities are counted.
+   *
+   * @param values a list of numbers, a Float32Array, Float64Array, Int32Array or Uint8Array of at most 2^28
+   * @throws {QuarkError} `invalid_input`
+   */
+  async logDistribution(
+    name: string,
+    values: DistributionValues,
+    options: LogDistributionOptions = {},
+  ): Promise<ArtifactRecord> {
+    const { binsPerOctave, ...rest } = readOptions('options', options, {
+      ...RULES,
+      binsPerOctave: positive(DEFAULT_BINS_PER_OCTAVE),
+    });
+    const { metadata, payload } = countDistribution(values, binsPerOctave);
+    return this.#store('distribution', name, { payload, metadata }, rest);
+  }
+
+  /**
+   * Logs an image: pixels, `ImageData` or a tensor become a PNG file; a PNG, JPEG or GIF file stays what it is. At most 16,384 on a side
+   * and 16.7 million pixels; files at most 64 MiB.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  logImage(
+    name: string,
+    image: ImageInput,
+    options: LogMediaOptions = {},
+  ): Promise<ArtifactRecord> {
+    return this.#artifacts.prepare(async () => {
+      const rest = readOptions('options', options, RULES);
+      const { bytes, metadata } = await encodeImage(image);
+      return this.#store('image', name, { payload: bytes, metadata }, rest);
+    });
+  }
+
+  /**
+   * Logs sound as a WAV file of 16 bits.
+   *
+   * @param audio samples from -1 to 1: one array, or one a channel; at most 2^25 of all channels
+   * @throws {QuarkError} `invalid_input`
+   */
+  async logAudio(
+    name: string,
+    audio: AudioInput,
+    options: LogAudioOptions,
+  ): Promise<ArtifactRecord> {
+    const { sampleRate, ...rest } = readOptions('options', options, {
+      ...RULES,
+      sampleRate: asGiven,
+    });
+    const { bytes, metadata } = encodeWav(audio, sampleRate);
+    return this.#store('audio', name, { payload: bytes, metadata }, rest);
+  }
+
+  /** Logs a text of at most 2^24 characters. @throws {QuarkError} `invalid_input` */
+  async logText(name: string, text: string, options: LogTextOptions = {}): Promise<ArtifactRecord> {
+    const { format, ...rest } = readOptions('options', options, {
+      ...RULES,
+      format: literal(TEXT_FORMATS, 'plain'),
+    });
+    if (typeof text !== 'string') throw invalidInput('text', text, 'text');
+    if (text.length > MAX_TEXT_CHARS)
+      throw invalidInput('text.length', text.length, `at most ${MAX_TEXT_CHARS} characters`);
+    const metadata = { format, charCount: text.length };
+    return this.#store('text', name, { payload: text, metadata }, rest);
+  }
+
+  /**
+   * Logs a table: `{ columns, rows }`, or a list of objects. At most 1000 columns and a million cells.
+   *
+   * @throws {QuarkError} `invalid_input` naming the cell
+   */
+  async logTable(
+    name: string,
+    table: TableInput,
+    options: LogMediaOptions = {},
+  ): Promise<ArtifactRecord> {
+    const rest = readOptions('options', options, RULES);
+    return this.#store('table', name, checkTableInput(table), rest);
+  }
+
+  /**
+   * Logs a confusion matrix of at most 1000 classes, from the classes of examples or from counts.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  async confusionMatrix(
+    name: string,
+    matrix: ConfusionInput,
+    options: LogMediaOptions = {},
+  ): Promise<ArtifactRecord> {
+    const rest = readOptions('options', options, RULES);
+    return this.#store('confusion_matrix', name, countConfusion(matrix), rest);
+  }
+
+  /**
+   * Logs precision and recall over all thresholds; `area` of its metadata is the average precision.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  async prCurve(
+    name: string,
+    examples: CurveInput,
+    options: LogCurveOptions = {},
+  ): Promise<ArtifactRecord> {
+    const { maxPoints, ...rest } = readOptions('options', options, CURVE_RULES);
+    return this.#store('pr_curve', name, countPrCurve(examples, maxPoints), rest);
+  }
+
+  /**
+   * Logs the true over the false positive rate for all thresholds; `area` of its metadata is the area below.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  async rocCurve(
+    name: string,
+    examples: CurveInput,
+    options: LogCurveOptions = {},
+  ): Promise<ArtifactRecord> {
+    const { maxPoints, ...rest } = readOptions('options', options, CURVE_RULES);
+    return this.#store('roc_curve', name, countRocCurve(examples, maxPoints), rest);
+  }
+
+  /** Logs vectors with their labels, as float32; at most 2^24 numbers. @throws {QuarkError} `invalid_input` */
+  async embedding(
+    name: string,
+    embedding: EmbeddingInput,
+    options: LogMediaOptions = {},
+  ): Promise<ArtifactRecord> {
+    const rest = readOptions('options', options, RULES);
+    return this.#store('embedding', name, checkEmbedding(embedding), rest);
+  }
+
+  /** Waits for what is being stored, then refuses more. The end of the run does the same. */
+  close(): Promise<void> {
+    return this.#artifacts.close();
+  }
+
+  /** Same as {@link close}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.close();
+  }
+
+  #store<K extends MediaKind>(
+    kind: K,
+    name: string,
+    {
+      metadata,
+      payload,
+    }: { readonly payload: ArtifactPayload; readonly metadata: MediaMetadata[K] },
+    { metadata: given, ...position }: StoreArtifactOptions,
+  ): Promise<ArtifactRecord> {
+    const user =
+      given === null || given === undefined ? undefined : copyJsonObject('options.metadata', given);
+    return this.#artifacts.store(kind, name, payload, {
+      ...position,
+      metadata: mediaToJson(kind, metadata, user),
+    });
+  }
+}
+
+const CURVE_RULES = {
+  ...RULES,
+  maxPoints: numberWhere(
+    (value) => Number.isInteger(value) && value >= 2 && value <= 1_000_000,
+    'an integer from 2 to 1000000',
+    DEFAULT_CURVE_POINTS,
+  ),
+};
