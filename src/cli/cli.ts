@@ -9,8 +9,9 @@ import { EXIT, jsonText, type Command } from './support/command.ts';
 import { analyzeCommand, watchCommand } from './commands/analyze.ts';
 import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
-import { auditCommand } from './commands/audit.ts';
+import { auditCommand } from './commands/access/audit.ts';
 import { compareCommand } from './commands/compare.ts';
+import { consoleCommand } from './commands/console.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -19,22 +20,22 @@ import { eventsCommand } from './commands/events.ts';
 import { exportCommand } from './commands/export.ts';
 import { gcCommand } from './commands/gc.ts';
 import { importCommand } from './commands/import.ts';
-import { keysCommand } from './commands/keys.ts';
+import { keysCommand } from './commands/access/keys.ts';
 import { metricsCommand } from './commands/metrics.ts';
 import { queryCommand } from './commands/query.ts';
 import { phasesCommand } from './commands/phases.ts';
-import { quotaCommand } from './commands/quota.ts';
+import { quotaCommand } from './commands/access/quota.ts';
 import { reportCommand } from './commands/report.ts';
 import { restoreCommand } from './commands/restore.ts';
 import { retentionCommand } from './commands/retention.ts';
 import { rmCommand } from './commands/rm.ts';
 import { runsCommand } from './commands/runs.ts';
 import { serveCommand } from './commands/serve.ts';
-import { shareCommand } from './commands/share.ts';
+import { shareCommand } from './commands/access/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
 import { undeleteCommand } from './commands/undelete.ts';
-import { spacesCommand, usersCommand } from './commands/users.ts';
+import { spacesCommand, usersCommand } from './commands/access/users.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
 import { closestTo } from './support/suggest.ts';
@@ -46,6 +47,7 @@ const COMMANDS: readonly Command[] = [
   metricsCommand,
   eventsCommand,
   artifactsCommand,
+  consoleCommand,
   analyzeCommand,
   alertsCommand,
   silenceCommand,

@@ -398,6 +398,7 @@ describe('exported names', () => {
         "StepTelemetryScope",
         "SystemTelemetry",
         "TELEMETRY_METRIC_KEYS",
+        "loadArtifact",
         "readArtifacts",
         "readBatchDiagnostics",
         "readLayerColumns",
@@ -406,7 +407,29 @@ describe('exported names', () => {
         "readParameterDistributions",
         "readParameterSummaries",
         "readTelemetry",
+        "streamArtifact",
         "summarizeBatches",
+      ]
+    `);
+  });
+  test('quark-sdk/console', async () => {
+    expect(await namesOf('console')).toMatchInlineSnapshot(`
+      [
+        "CONSOLE_LEVELS",
+        "CONSOLE_SOURCES",
+        "captureConsole",
+        "forwardConsole",
+        "readConsole",
+      ]
+    `);
+  });
+  test('quark-sdk/media', async () => {
+    expect(await namesOf('media')).toMatchInlineSnapshot(`
+      [
+        "MEDIA_KINDS",
+        "MediaLogger",
+        "loadMedia",
+        "readMedia",
       ]
     `);
   });

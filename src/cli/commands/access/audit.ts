@@ -1,10 +1,10 @@
 /** `quark audit`: who deleted, made and changed what in a service. */
-import { AUDIT_ACTIONS, type AuditFilter, type AuditLine } from '../../service.ts';
-import { UsageError } from '../support/args.ts';
-import { EXIT, JSON_OPTION, jsonText, type Command } from '../support/command.ts';
-import { ACCESS_OPTIONS, withAccess, type AccessActions } from '../support/service-storage.ts';
-import { durationMs } from '../support/durations.ts';
-import { localTime, table } from '../support/text.ts';
+import { AUDIT_ACTIONS, type AuditFilter, type AuditLine } from '../../../service.ts';
+import { UsageError } from '../../support/args.ts';
+import { EXIT, JSON_OPTION, jsonText, type Command } from '../../support/command.ts';
+import { ACCESS_OPTIONS, withAccess, type AccessActions } from '../../support/service-storage.ts';
+import { durationMs } from '../../support/durations.ts';
+import { localTime, table } from '../../support/text.ts';
 
 /** Lines of one request. */
 const PAGE = 500;

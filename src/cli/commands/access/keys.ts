@@ -1,22 +1,22 @@
 /** `quark keys`: makes, lists and revokes the keys of a service. */
-import { KEY_SCOPES, type UserKey } from '../../service.ts';
-import { UsageError } from '../support/args.ts';
+import { KEY_SCOPES, type UserKey } from '../../../service.ts';
+import { UsageError } from '../../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
   jsonText,
   type Command,
   type CommandContext,
-} from '../support/command.ts';
+} from '../../support/command.ts';
 import {
   ACCESS_OPTIONS,
   accessUrl,
   ADMIN_NOTE,
   withAccess,
   type AccessActions,
-} from '../support/service-storage.ts';
-import { durationMs } from '../support/durations.ts';
-import { localTime, onTerminal, table } from '../support/text.ts';
+} from '../../support/service-storage.ts';
+import { durationMs } from '../../support/durations.ts';
+import { localTime, onTerminal, table } from '../../support/text.ts';
 
 export const keysCommand: Command = {
   spec: {

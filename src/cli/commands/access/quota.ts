@@ -1,21 +1,21 @@
 /** `quark quota`: how much users and projects of a service may store, and how much they do. */
-import { QUOTA_RESOURCES, type QuotaReport, type QuotaResource } from '../../service.ts';
-import { defaultQuotas, parseAmount, useText } from '../support/amounts.ts';
-import { UsageError } from '../support/args.ts';
+import { QUOTA_RESOURCES, type QuotaReport, type QuotaResource } from '../../../service.ts';
+import { defaultQuotas, parseAmount, useText } from '../../support/amounts.ts';
+import { UsageError } from '../../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
   jsonText,
   type Command,
   type CommandContext,
-} from '../support/command.ts';
+} from '../../support/command.ts';
 import {
   ACCESS_OPTIONS,
   accessUrl,
   withAccess,
   type AccessActions,
-} from '../support/service-storage.ts';
-import { counted, onTerminal, table } from '../support/text.ts';
+} from '../../support/service-storage.ts';
+import { counted, onTerminal, table } from '../../support/text.ts';
 
 const amount = (what: string) =>
   ({

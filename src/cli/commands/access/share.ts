@@ -1,21 +1,21 @@
 /** `quark share`: lets one user of a service see a project of another. */
-import { type ProjectShare } from '../../service.ts';
-import { UsageError } from '../support/args.ts';
+import { type ProjectShare } from '../../../service.ts';
+import { UsageError } from '../../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
   jsonText,
   type Command,
   type CommandContext,
-} from '../support/command.ts';
+} from '../../support/command.ts';
 import {
   ACCESS_OPTIONS,
   accessUrl,
   ADMIN_NOTE,
   withAccess,
   type AccessActions,
-} from '../support/service-storage.ts';
-import { onTerminal, table } from '../support/text.ts';
+} from '../../support/service-storage.ts';
+import { onTerminal, table } from '../../support/text.ts';
 
 export const shareCommand: Command = {
   spec: {

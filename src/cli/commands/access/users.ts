@@ -1,21 +1,21 @@
 /** `quark users` and `quark spaces`: list and remove users of a service and their spaces. */
-import type { Removed } from '../../service.ts';
-import { UsageError } from '../support/args.ts';
+import type { Removed } from '../../../service.ts';
+import { UsageError } from '../../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
   jsonText,
   type Command,
   type CommandContext,
-} from '../support/command.ts';
+} from '../../support/command.ts';
 import {
   ACCESS_OPTIONS,
   accessUrl,
   withAccess,
   type RemovalActions,
-} from '../support/service-storage.ts';
-import { daysMs } from '../support/durations.ts';
-import { counted, onTerminal } from '../support/text.ts';
+} from '../../support/service-storage.ts';
+import { daysMs } from '../../support/durations.ts';
+import { counted, onTerminal } from '../../support/text.ts';
 
 const REMOVE_OPTIONS = {
   ...ACCESS_OPTIONS,

@@ -1,0 +1,319 @@
+/**
+ * Records what the program prints. Lines wait in a bounded ring; every flush stores those that wait as artifacts of the type `console`.
+ */
+import { ASYNC_DISPOSE } from '../../base/dispose.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { createId } from '../../base/ids.ts';
+import { asGiven, flag, numberWhere, positive, readOptions } from '../../base/options.ts';
+import { isNode } from '../../base/runtime.ts';
+import {
+  handleOf,
+  isRecordingFailure,
+  throwFirst,
+  type RunHandle,
+} from '../../session/run-handle.ts';
+import type { RunContext } from '../../session/run-context.ts';
+import type { TrainingSession } from '../../session/training-session.ts';
+import { ArtifactStore } from '../artifacts/artifact-store.ts';
+import { CHUNK_KEY, CHUNK_TYPE, chunkToMetadata } from './chunk-metadata.ts';
+import { takeColors } from './colors.ts';
+import {
+  packLines,
+  type ConsoleLine,
+  type ConsoleLevel,
+  type ConsoleSource,
+} from './console-line.ts';
+import { tapConsole } from './console-tap.ts';
+import { checkConsolePort, listenTo, type ConsolePort } from './forward-console.ts';
+import { LineAssembler } from './line-assembler.ts';
+import { lineBytes, LineRing, type TakenLines } from './line-ring.ts';
+import { SecretCutter } from './secrets.ts';
+
+/** Options of {@link captureConsole}. */
+export type CaptureConsoleOptions = {
+  /**
+   * Bytes of memory for lines that are not stored yet: 64 KiB to 256 MiB, default 16 MiB. A line counts two bytes a character and 64. The
+   * oldest lines give way to new ones, and are counted.
+   */
+  readonly maxBytes?: number;
+  /**
+   * Bytes, counted in the same way, that one capture stores as the lines come; default 1 GiB. From then on only the latest lines are
+   * stored: when twice as many have come as when lines were stored last, and at the end.
+   */
+  readonly maxStoredBytes?: number;
+  /** Time between two flushes, in milliseconds: 10 to 3,600,000, default 2000. */
+  readonly flushIntervalMs?: number;
+  /**
+   * What is cut besides keys and tokens of known forms: texts of at least 4 characters, and patterns. In Node the values of environment
+   * variables are cut, too, whose names say key, token, secret, password or credential. Default none.
+   */
+  readonly secrets?: readonly (string | RegExp)[];
+  /** Whether what this thread prints is captured. Default true. */
+  readonly own?: boolean;
+  /** Workers, or ports of them, in which `forwardConsole` runs. Default none. */
+  readonly from?: readonly ConsolePort[];
+};
+
+/** What a capture has done so far. */
+export type ConsoleCaptureStatus = {
+  /** Lines that were printed. */
+  readonly lines: number;
+  /** Lines that were stored, or given to the store, which stores them later. */
+  readonly storedLines: number;
+  /** Lines that wait. */
+  readonly bufferedLines: number;
+  /** Lines that gave way to later ones before they were stored. */
+  readonly droppedLines: number;
+  /** Secrets that were cut. */
+  readonly secretsCut: number;
+  /** Flushes that failed. Their lines wait for the next one. */
+  readonly failures: number;
+};
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** Lines of one artifact: bounds the memory of readers. */
+const CHUNK_BYTES = 8 * MIB;
+
+const inRange = (min: number, max: number, fallback: number) =>
+  numberWhere(
+    (value) => Number.isInteger(value) && value >= min && value <= max,
+    `an integer from ${min} to ${max}`,
+    fallback,
+  );
+
+const OPTION_RULES = {
+  maxBytes: inRange(64 * KIB, 256 * MIB, 16 * MIB),
+  maxStoredBytes: positive(1024 * MIB),
+  flushIntervalMs: inRange(10, 3_600_000, 2000),
+  secrets: asGiven<readonly (string | RegExp)[] | undefined>,
+  own: flag(true),
+  from: asGiven<readonly ConsolePort[] | undefined>,
+};
+
+/**
+ * Records what the program prints from now on: `console` in pages and workers; `stdout` and `stderr` in Node, where the output of worker
+ * threads and of whatever else the process prints is part of them. It is printed as before.
+ *
+ * Each line has its time, its source, its level and its colours. A line that is overwritten, as by a progress bar, is recorded as it was
+ * last. Escape sequences are taken out. Secrets are cut before anything is stored. Lines are durable when a flush has resolved: every
+ * `flushIntervalMs`, by `session.flush()`, when the run ends and when the capture stops. Nothing of it throws into the program.
+ *
+ * @param session a session, or a context made by one
+ * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the run has ended
+ * @example
+ * const capture = captureConsole(session, { secrets: [process.env.DB_URL] });
+ * console.log('loaded %d images', 60000);
+ * await capture.stop();
+ */
+export function captureConsole(
+  session: TrainingSession | RunContext,
+  options: CaptureConsoleOptions = {},
+): ConsoleCapture {
+  const settings = readOptions<CaptureConsoleOptions, typeof OPTION_RULES>(
+    'options',
+    options,
+    OPTION_RULES,
+  );
+  const { from = [], secrets = [] } = settings;
+  if (!Array.isArray(secrets)) throw invalidInput('options.secrets', typeof secrets, 'a list');
+  if (!Array.isArray(from)) throw invalidInput('options.from', from, 'a list of workers or ports');
+  const environment = isNode() ? globalThis.process.env : {};
+  const cutter = new SecretCutter(secrets, environment);
+  for (const [i, port] of from.entries()) checkConsolePort(`options.from[${i}]`, port);
+  return new ConsoleCapture(session, cutter, { ...settings, from });
+}
+
+type Settings = Required<Omit<CaptureConsoleOptions, 'secrets'>>;
+
+/** A capture that is under way; made by {@link captureConsole}. */
+export class ConsoleCapture implements AsyncDisposable {
+  readonly #handle: RunHandle;
+  readonly #artifacts: ArtifactStore;
+  readonly #cutter: SecretCutter;
+  readonly #settings: Settings;
+  readonly #id: string;
+  readonly #ring: LineRing;
+  readonly #assemblers = new Map<string, LineAssembler>();
+  readonly #undo: (() => void)[] = [];
+  #level: ConsoleLevel | null = null;
+  #lines = 0;
+  #stored = 0;
+  #storedBytes = 0;
+  #dropped = 0;
+  #failures = 0;
+  /** Lines that had come when lines were stored last. */
+  #linesAtStore = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isUrgent = false;
+  /** Chunks that are being stored. */
+  readonly #active = new Set<Promise<void>>();
+  #stopping: Promise<void> | undefined;
+
+  /** @internal Use {@link captureConsole}. */
+  constructor(session: TrainingSession | RunContext, cutter: SecretCutter, settings: Settings) {
+    const handle = handleOf(session);
+    this.#handle = handle;
+    this.#cutter = cutter;
+    this.#settings = settings;
+    this.#id = createId('con', handle.clock.now());
+    this.#ring = new LineRing(settings.maxBytes);
+    this.#undo.push(
+      handle.attach({
+        drain: () => this.#flush(true),
+        // Compressing takes a turn of the event loop, which the last moment of a process does not have.
+        drainNow: () => undefined,
+        close: () => this.stop(),
+      }),
+    );
+    // After that: what is stored on closing is begun before the store of artifacts closes.
+    this.#artifacts = new ArtifactStore(session);
+    if (settings.own)
+      this.#undo.push(tapConsole((text, source, level) => this.#add('', text, source, level)));
+    for (const [i, port] of settings.from.entries())
+      this.#undo.push(
+        listenTo(port, ({ level, source, text }) => this.#add(String(i), text, source, level)),
+      );
+  }
+
+  /** What was captured so far. */
+  get status(): ConsoleCaptureStatus {
+    return {
+      lines: this.#lines,
+      storedLines: this.#stored,
+      bufferedLines: this.#ring.length,
+      droppedLines: this.#dropped + this.#ring.dropped,
+      secretsCut: this.#cutter.cuts,
+      failures: this.#failures,
+    };
+  }
+
+  /**
+   * Stores the lines that wait. A line without its end, such as a progress bar under way, goes on waiting.
+   *
+   * @throws {SessionStoreError} in strict mode, when the store failed; the lines wait for the next flush
+   */
+  flush(): Promise<void> {
+    return this.#flush(true);
+  }
+
+  /**
+   * Stops capturing, restores what was replaced, and stores all lines. Calling it again changes nothing.
+   *
+   * @throws {SessionStoreError} in strict mode, when the store failed
+   */
+  stop(): Promise<void> {
+    if (this.#stopping === undefined) {
+      const [detach, ...restore] = this.#undo.splice(0);
+      for (const undo of restore) undo();
+      clearTimeout(this.#timer);
+      for (const assembler of this.#assemblers.values()) assembler.finish();
+      this.#stopping = this.#flush(true)
+        .then(() => this.#artifacts.close())
+        .finally(() => detach?.());
+    }
+    return this.#stopping;
+  }
+
+  /** Same as {@link stop}. */
+  [ASYNC_DISPOSE](): Promise<void> {
+    return this.stop();
+  }
+
+  #add(port: string, text: string, source: ConsoleSource, level: ConsoleLevel | null): void {
+    // Two sources may have half a line each.
+    const name = `${port} ${source} ${source === 'console' ? level : ''}`;
+    let assembler = this.#assemblers.get(name);
+    if (assembler === undefined) {
+      assembler = new LineAssembler((line, isCut) => {
+        this.#lines++;
+        const timeMs = this.#handle.clock.now();
+        this.#ring.add({ text: line, isCut, timeMs, source, level: this.#level });
+      });
+      this.#assemblers.set(name, assembler);
+    }
+    this.#level = level;
+    assembler.add(text);
+    if (this.#ring.length > 0) this.#schedule();
+  }
+
+  #schedule(): void {
+    const isUrgent = this.#ring.bytes > this.#settings.maxBytes / 2;
+    if (this.#timer !== undefined && (!isUrgent || this.#isUrgent)) return;
+    clearTimeout(this.#timer);
+    this.#isUrgent = isUrgent;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.#isUrgent = false;
+        this.#flush(false).catch(() => undefined);
+      },
+      isUrgent ? 0 : this.#settings.flushIntervalMs,
+    );
+    // A timer of Node must not keep the process alive: its last flush is that of the session.
+    if (typeof this.#timer === 'object') this.#timer.unref();
+  }
+
+  /** Begins to store all lines that wait before it returns: the session closes the store of artifacts right after that. */
+  #flush(isAsked: boolean): Promise<void> {
+    const own: Promise<void>[] = [];
+    // Lines wait for a slow store in the ring, which is bounded.
+    if (isAsked || (this.#active.size === 0 && this.#mayStore()))
+      while (this.#ring.length > 0) own.push(this.#begin(this.#ring.take(CHUNK_BYTES)));
+    const before = [...this.#active].filter((work) => !own.includes(work));
+    return Promise.allSettled(before).then(async () => {
+      throwFirst(await Promise.allSettled(own));
+      if (this.#stopping === undefined && this.#ring.length > 0) this.#schedule();
+    });
+  }
+
+  #begin(taken: TakenLines): Promise<void> {
+    const work = this.#store(taken).finally(() => this.#active.delete(work));
+    this.#active.add(work);
+    return work;
+  }
+
+  /** Beyond `maxStoredBytes` lines are stored when twice as many have come. */
+  #mayStore(): boolean {
+    return (
+      this.#storedBytes < this.#settings.maxStoredBytes || this.#lines >= 2 * this.#linesAtStore
+    );
+  }
+
+  async #store(taken: TakenLines): Promise<void> {
+    const { dropped } = taken;
+    const firstLine = this.#stored + this.#dropped + dropped;
+    const count = taken.lines.length;
+    const cutLines = taken.lines.filter(({ isCut }) => isCut).length;
+    this.#stored += count;
+    this.#dropped += dropped;
+    this.#linesAtStore = this.#lines;
+    for (const line of taken.lines) this.#storedBytes += lineBytes(line);
+    try {
+      const lines = taken.lines.map((line): ConsoleLine => {
+        const { level, source, timeMs } = line;
+        const { spans, text } = this.#cutter.cut(takeColors(line.text), line.isCut);
+        return { timeMs, source, level, text, spans };
+      });
+      await this.#artifacts.store(CHUNK_TYPE, CHUNK_KEY, packLines(lines), {
+        payloadFormat: 'bytes',
+        metadata: chunkToMetadata({
+          format: 1,
+          captureId: this.#id,
+          firstLine,
+          lineCount: count,
+          droppedLines: dropped,
+          cutLines,
+          firstTimeMs: lines[0]?.timeMs ?? 0,
+          lastTimeMs: lines.at(-1)?.timeMs ?? 0,
+        }),
+      });
+    } catch (error) {
+      this.#failures++;
+      this.#stored -= count;
+      this.#dropped -= dropped;
+      this.#ring.restore(taken);
+      if (this.#handle.strictMode || !isRecordingFailure(error)) throw error;
+    }
+  }
+}

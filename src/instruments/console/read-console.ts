@@ -1,0 +1,137 @@
+/** What a program printed, read back: of a run that has ended, or goes on. */
+import { invalidInput, isStoreError } from '../../base/errors.ts';
+import { asGiven, positive, readOptions } from '../../base/options.ts';
+import { readArtifacts } from '../../read/artifacts.ts';
+import type { ArtifactRecord } from '../../records/artifact.ts';
+import { loadArtifact, type ArtifactSource } from '../artifacts/load-artifact.ts';
+import { CHUNK_TYPE, chunkFromMetadata, type ChunkMetadata } from './chunk-metadata.ts';
+import {
+  CONSOLE_LEVELS,
+  CONSOLE_SOURCES,
+  unpackLines,
+  type ConsoleLevel,
+  type ConsoleLine,
+  type ConsoleSource,
+} from './console-line.ts';
+
+/** Which lines to read. All conditions are joined by "and". */
+export type ConsoleFilter = {
+  /** The latest lines, so many; default 10,000. */
+  readonly limit?: number | undefined;
+  /** Any of these levels. Lines that were written without `console` have none, and match no level. */
+  readonly levels?: readonly ConsoleLevel[] | undefined;
+  /** Any of these sources. */
+  readonly sources?: readonly ConsoleSource[] | undefined;
+};
+
+/** Lines of a console. */
+export type ConsoleRead = {
+  /** In the order of their times. */
+  readonly lines: readonly ConsoleLine[];
+  /** Lines of the run that were dropped, because the program printed faster than could be stored. */
+  readonly droppedLines: number;
+  /** All lines that the run has stored. */
+  readonly storedLines: number;
+  /** What could not be read, as sentences. */
+  readonly problems: readonly string[];
+};
+
+/**
+ * What the program of a run printed.
+ *
+ * @param run what `openRun(store, runId)` returns, or a store and the id of a run
+ * @throws {QuarkError} `invalid_input` naming the filter
+ * @throws {SessionStoreError} when the store cannot be read
+ * @example
+ * const { lines } = await readConsole(await openRun(store, runId), { levels: ['error'] });
+ */
+export async function readConsole(
+  run: ArtifactSource,
+  filter: ConsoleFilter = {},
+): Promise<ConsoleRead> {
+  const { levels, limit, sources } = readOptions('filter', filter, {
+    limit: positive(10_000),
+    levels: asGiven,
+    sources: asGiven,
+  });
+  checkList('filter.levels', levels, CONSOLE_LEVELS);
+  checkList('filter.sources', sources, CONSOLE_SOURCES);
+  const { damage, records } = await readArtifacts(run, { artifactType: CHUNK_TYPE });
+  const problems = damage.map(
+    ({ identity }) => `Artifacts of segment ${identity.batchNumber} are damaged.`,
+  );
+  // Chunks of one flush are stored at once, in any order.
+  const chunks = records
+    .flatMap((record) => describedChunk(record, problems))
+    .toSorted(
+      ({ chunk: a }, { chunk: b }) => a.firstTimeMs - b.firstTimeMs || a.firstLine - b.firstLine,
+    );
+  const parts: ConsoleLine[][] = [];
+  let found = 0;
+  let earliest = Infinity;
+  for (const { chunk, record } of chunks.toReversed()) {
+    // Captures at once: a chunk that was stored before may have lines that are later than some that were read.
+    if (found >= limit && chunk.lastTimeMs < earliest) continue;
+    const lines = await linesOf(run, record, problems);
+    const matching = lines.filter(
+      ({ level, source }) =>
+        (levels === undefined || (level !== null && levels.includes(level))) &&
+        (sources === undefined || sources.includes(source)),
+    );
+    parts.push(matching);
+    found += matching.length;
+    earliest = Math.min(earliest, matching[0]?.timeMs ?? Infinity);
+  }
+  const lines = parts
+    .toReversed()
+    .flat()
+    .toSorted((a, b) => a.timeMs - b.timeMs);
+  const total = (of: (chunk: ChunkMetadata) => number): number =>
+    chunks.reduce((sum, { chunk }) => sum + of(chunk), 0);
+  return {
+    lines: lines.slice(Math.max(0, lines.length - limit)),
+    droppedLines: total(({ droppedLines }) => droppedLines),
+    storedLines: total(({ lineCount }) => lineCount),
+    problems,
+  };
+}
+
+function describedChunk(
+  record: ArtifactRecord,
+  problems: string[],
+): { readonly chunk: ChunkMetadata; readonly record: ArtifactRecord }[] {
+  try {
+    return [{ chunk: chunkFromMetadata(record.metadata), record }];
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
+    problems.push(error.message);
+    return [];
+  }
+}
+
+/** The lines of a chunk; none, and a problem, where it is damaged or gone. */
+async function linesOf(
+  run: ArtifactSource,
+  record: ArtifactRecord,
+  problems: string[],
+): Promise<readonly ConsoleLine[]> {
+  try {
+    const payload = await loadArtifact(run, record);
+    if (payload instanceof Uint8Array) return await unpackLines(payload);
+    problems.push(`Artifact ${record.id} is no chunk of a console.`);
+  } catch (error) {
+    if (!isStoreError(error, 'corrupt') && !isStoreError(error, 'missing')) throw error;
+    problems.push(error.message);
+  }
+  return [];
+}
+
+function checkList<T extends string>(
+  field: string,
+  value: readonly T[] | undefined,
+  known: readonly T[],
+): void {
+  if (value === undefined) return;
+  if (!Array.isArray(value) || !value.every((one) => known.includes(one)))
+    throw invalidInput(field, value, `a list of ${known.map((one) => `"${one}"`).join(', ')}`);
+}

@@ -1,0 +1,90 @@
+/** `quark console`: what a program printed, in another process than the one that printed it. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { openStorage, startRun } from 'quark-sdk';
+import { captureConsole } from 'quark-sdk/console';
+import { quark, type Ran } from './fake-io.ts';
+
+let cwd = '';
+let runId = '';
+
+beforeAll(async () => {
+  cwd = mkdtempSync(join(tmpdir(), 'quark-console-'));
+  const storage = await openStorage(cwd);
+  const session = await startRun({ project: 'printed', storage });
+  const { port1, port2 } = new MessageChannel();
+  const capture = captureConsole(session, { own: false, from: [port1] });
+  const send = (text: string, source: string, level: string | null = null): void =>
+    port2.postMessage({ kind: 'quark-console', prints: [{ text, source, level }] });
+  send('\u001b[32mgreen\u001b[0m \u001b]0;title\u0007 and \u202eleft\b\n', 'stdout');
+  send('a warning\n', 'console', 'warn');
+  send('password=hunter22 on stderr\n', 'stderr');
+  await vi.waitFor(() => expect(capture.status.lines).toBe(3));
+  await session.endRun();
+  port1.close();
+  await session.close();
+  await storage.close();
+  runId = session.runId;
+});
+
+const run = (...args: string[]): Promise<Ran> => quark(args, { cwd });
+const run80 = (...args: string[]): Promise<Ran> => quark(args, { cwd, columns: 80 });
+
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+test('lines are printed without what would control a terminal', async () => {
+  const plain = await run('console', runId);
+  expect(plain).toMatchObject({ code: 0, stderr: '' });
+  expect(plain.stdout).toBe(
+    'green  and \\u202eleft\\u0008\na warning\npassword=[secret] on stderr\n',
+  );
+  const terminal = await run80('console', 'latest');
+  expect(terminal.stdout).toContain('\u001b[32mgreen\u001b[0m');
+  expect(terminal.stdout).toContain('\u001b[33ma warning\u001b[39m');
+  expect(terminal.stdout).not.toContain('\u202e');
+  expect(terminal.stdout).not.toContain('\u001b]');
+});
+
+test('levels, sources and a limit choose lines', async () => {
+  const ask = async (...args: string[]): Promise<string> =>
+    (await run('console', runId, ...args)).stdout;
+  expect(await ask('--level', 'warn')).toBe('a warning\n');
+  expect(await ask('--source', 'stderr', '--source', 'console', '--limit', '1')).toContain(
+    'stderr',
+  );
+  expect(await ask('--times', '--level', 'warn')).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z a warning\n$/);
+  const json = JSON.parse(await ask('--json')) as { lines: unknown[] };
+  expect(json).toMatchObject({ stored_lines: 3, dropped_lines: 0 });
+  expect(json.lines[0]).toMatchObject({
+    source: 'stdout',
+    level: null,
+    spans: [{ start: 0, end: 5, color: 'green' }],
+  });
+  expect(await run('console', runId, '--level', 'loud')).toMatchObject({
+    code: 2,
+  });
+});
+
+test('a program that ends by itself has stored all lines', async () => {
+  const program = `
+    const { TrainingSession } = await import('./dist/index.js');
+    const { captureConsole } = await import('./dist/console.js');
+    await TrainingSession.run({ project: 'own', storageDir: ${JSON.stringify(cwd)} }, (session) => {
+      captureConsole(session);
+      for (let i = 0; i < 1000; i++) console.log('line %d', i);
+      process.stderr.write('no line end');
+    });`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect(printed.split('\n')).toHaveLength(1001);
+  const { stdout } = await run('console', 'latest');
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(1001);
+  expect(lines).toContain('no line end');
+  expect(lines.filter((line) => line.startsWith('line '))[999]).toBe('line 999');
+});
