@@ -11,7 +11,7 @@ import { contextKey } from '../base/series-key.ts';
 import { getPayload } from '../instruments/artifacts/parts.ts';
 import { readMetricColumns, type MetricColumns } from '../read/metric-columns.ts';
 import { openRun } from '../read/run-reader.ts';
-import { readArtifacts } from '../read/tables.ts';
+import { readArtifacts } from '../read/artifacts.ts';
 import type { ArtifactRecord } from '../records/artifact.ts';
 import { TERMINAL_RUN_STATUSES, type TerminalRunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';

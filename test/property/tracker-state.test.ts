@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { getPayload } from '../../src/instruments/artifacts/parts.ts';
 import { openRun } from '../../src/read/run-reader.ts';
-import { readArtifacts } from '../../src/read/tables.ts';
+import { readArtifacts } from '../../src/read/artifacts.ts';
 import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTracker, type Tracker, type TrackerState } from '../../src/tracker.ts';

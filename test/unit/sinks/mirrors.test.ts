@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
-import { readArtifacts } from '../../../src/read/tables.ts';
+import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import type { RecordingProblem } from '../../../src/session/storing/recording-health.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
