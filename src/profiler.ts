@@ -2,3 +2,42 @@
 export { Timers, type TimersOptions } from './instruments/timers/timers.ts';
 export { type RunningTimer, type Timer, type TimerOptions } from './instruments/timers/timer.ts';
 export { readTimers, type TimerStatistics } from './profile/timer-records.ts';
+export { ActiveScope, Profiler } from './instruments/profiler/profiler.ts';
+export {
+  type MetricContext,
+  type ProfiledTensors,
+  type ProfileMetric,
+  type ProfilerOptions,
+} from './instruments/profiler/profiler-options.ts';
+export { type WatchedDevice } from './instruments/profiler/device-memory.ts';
+export { readProfiles } from './profile/profile-records.ts';
+export {
+  PEAK_SOURCES,
+  type GpuReading,
+  type PeakSource,
+  type Profile,
+  type ProfileCheckpoint,
+  type ProfileReading,
+  type ProfileScope,
+  type ScopeMark,
+} from './profile/profile.ts';
+export {
+  PROFILE_MEASURES,
+  type MeasureName,
+  type MetricNote,
+  type ProfileMeasure,
+  type ProfileValues,
+} from './profile/measures.ts';
+export { ProfileStep } from './profile/steps.ts';
+export { profileYaml } from './profile/export-yaml.ts';
+export { profileTrace, type ChromeTrace } from './profile/export-trace.ts';
+export { profileJson } from './profile/export-json.ts';
+export { profileFindings, type ProfileFinding } from './profile/findings.ts';
+export {
+  compareProfiles,
+  stepTotals,
+  type ProfileComparison,
+  type StepComparison,
+  type StepTotals,
+  type SummaryComparison,
+} from './profile/compare.ts';

@@ -104,9 +104,9 @@ export async function readTimers(run: ReadableRun): Promise<readonly TimerStatis
     last.set(JSON.stringify([payload['writer'], payload['name']]), payload);
   const timers = new Map<string, TimerTotals>();
   for (const payload of last.values()) {
+    const { name } = payload;
     const totals = totalsOf(payload);
-    if (totals === undefined) continue;
-    const name = String(payload['name']);
+    if (totals === undefined || typeof name !== 'string') continue;
     const before = timers.get(name);
     if (before === undefined) timers.set(name, totals);
     else before.merge(totals);

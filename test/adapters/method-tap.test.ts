@@ -1,7 +1,7 @@
 /** Methods that are replaced for a while, by several who come and go in any order. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { tapMethod } from '../../src/adapters/tfjs/method-tap.ts';
+import { tapMethod } from '../../src/base/method-tap.ts';
 import { runs } from '../support/property.ts';
 
 class Greeter {

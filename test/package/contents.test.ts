@@ -455,6 +455,26 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/profiler', async () => {
+    expect(await namesOf('profiler')).toMatchInlineSnapshot(`
+      [
+        "ActiveScope",
+        "PEAK_SOURCES",
+        "PROFILE_MEASURES",
+        "ProfileStep",
+        "Profiler",
+        "Timers",
+        "compareProfiles",
+        "profileFindings",
+        "profileJson",
+        "profileTrace",
+        "profileYaml",
+        "readProfiles",
+        "readTimers",
+        "stepTotals",
+      ]
+    `);
+  });
   test('quark-sdk/kernels', async () => {
     expect(await namesOf('kernels')).toMatchInlineSnapshot(`
       [

@@ -9,7 +9,7 @@ import type {
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { isTapeOn, isTensor } from './layer-watches.ts';
-import { tapMethod } from './method-tap.ts';
+import { tapMethod } from '../../base/method-tap.ts';
 import { inputReceivers } from './tfjs-layers.ts';
 import { isOnHost } from './tfjs-tensor.ts';
 import type { TfjsRuntime, TfTensor } from './tfjs-types.ts';

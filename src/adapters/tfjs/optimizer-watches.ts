@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../base/errors.ts';
 import type { ParameterWatch, RetainedTensor } from '../../instruments/probes/model-source.ts';
-import { tapMethod } from './method-tap.ts';
+import { tapMethod } from '../../base/method-tap.ts';
 import type { FoundParameter } from './tfjs-layers.ts';
 import { TfTensorRef } from './tfjs-tensor.ts';
 import type { TfjsRuntime, TfTensor } from './tfjs-types.ts';

@@ -12,7 +12,7 @@ import type {
 } from '../../instruments/probes/model-source.ts';
 import { TfDeviceBatch } from './device-batch.ts';
 import { LayerWatches } from './layer-watches.ts';
-import { tapMethod } from './method-tap.ts';
+import { tapMethod } from '../../base/method-tap.ts';
 import { OptimizerWatches } from './optimizer-watches.ts';
 import {
   findLayers,

@@ -218,7 +218,7 @@ describe('in a run', () => {
     const counts: number[] = [];
     for (let i = 0; i < 40; i++) {
       timers.timer('batch').record(i);
-      await clock.advance(5000);
+      clock.advance(5000);
       await session.flush();
       const events = await (
         await openRun(storage, session.runId)
@@ -261,6 +261,6 @@ test.each<[object, string]>([
   const refusal: unknown = expect.objectContaining({
     details: expect.objectContaining({ field }),
   });
-  expect(() => new Timers(undefined, options)).toThrow(refusal as Error);
-  expect(() => new Timers().timer('batch', options)).toThrow(refusal as Error);
+  expect(() => new Timers(undefined, options)).toThrow(refusal);
+  expect(() => new Timers().timer('batch', options)).toThrow(refusal);
 });
