@@ -4,7 +4,7 @@ export { type RunningTimer, type Timer, type TimerOptions } from './instruments/
 export { readTimers, type TimerStatistics } from './profile/timer-records.ts';
 export { ActiveScope, Profiler } from './instruments/profiler/profiler.ts';
 export {
-  type MetricContext,
+  type ProfileMetricContext,
   type ProfiledTensors,
   type ProfileMetric,
   type ProfilerOptions,

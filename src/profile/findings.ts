@@ -146,7 +146,7 @@ function growthOf(
   const isCounted = measure === 'tensor_count' || measure === 'tensor_bytes';
   if (last - first < (isCounted ? 1 : least)) return undefined;
   if (isCounted && growing < steps.length) return undefined;
-  return { perTime: medianOf(steps), total: last - (ends[0] ?? 0) };
+  return { perTime: middleOf(steps), total: last - (ends[0] ?? 0) };
 }
 
 /** Of the scopes inside, by name, the one whose median difference from start to end is nearest to the growth, and half of it at least. */
@@ -168,7 +168,7 @@ function culpritOf(
       return from === undefined || to === undefined ? [] : [to - from];
     });
     if (differences.length === 0) continue;
-    const taken = medianOf(differences) * (members.length / group.length);
+    const taken = middleOf(differences) * (members.length / group.length);
     // What takes more may give it back after its end: the growth itself is the best mark of the one that does not.
     const isNearer = Math.abs(taken - perTime) < Math.abs((best?.taken ?? -Infinity) - perTime);
     if (taken >= perTime / 2 && isNearer) best = { name, taken };
@@ -230,7 +230,7 @@ function lengthOf(spans: readonly Span[]): number {
 }
 
 /** Of one value or more. */
-export function medianOf(values: readonly number[]): number {
+export function middleOf(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;

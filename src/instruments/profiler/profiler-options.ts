@@ -5,7 +5,7 @@ import { PROFILE_MEASURES, type ProfileValues } from '../../profile/measures.ts'
 import { watchDevice, type WatchedDevice } from './device-memory.ts';
 
 /** What a metric of one's own may use. */
-export type MetricContext = {
+export type ProfileMetricContext = {
   /** When the profile began, in UTC epoch milliseconds. */
   readonly startedAtMs: number;
   /** Milliseconds since then. */
@@ -33,7 +33,7 @@ export type ProfileMetric = {
   /** What it says, for people. Default: nothing. */
   readonly definition?: string | undefined;
   /** The number; null or undefined where there is none now. What it throws is told once, and the number left out. */
-  readonly collect: (context: MetricContext) => number | null | undefined;
+  readonly collect: (context: ProfileMetricContext) => number | null | undefined;
 };
 
 /** The part of TensorFlow.js that is read: pass `tf`. */

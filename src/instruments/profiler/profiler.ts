@@ -26,7 +26,7 @@ import { ProfileRecorder } from './profile-recorder.ts';
 import {
   checkProfilerOptions,
   ExtraMeter,
-  type MetricContext,
+  type ProfileMetricContext,
   type ProfileMetric,
   type ProfilerOptions,
   type ProfilerSettings,
@@ -345,7 +345,7 @@ export class Profiler implements AsyncDisposable {
     const found: Record<string, number> = {};
     for (const { collect, kind: own, name } of this.#settings.metrics ?? []) {
       if (own !== kind) continue;
-      const context: MetricContext = {
+      const context: ProfileMetricContext = {
         startedAtMs: this.#startedAtMs,
         atMs,
         stepName,
