@@ -31,6 +31,10 @@ const openHttp: StorageFactory = async (uri, { signal, space, timeoutMs, userKey
 const openPostgres: StorageFactory = async (uri, options) =>
   (await __QUARK_IMPORT_NODE__()).openPostgresStorage(uri, options);
 
+/** The protocol of Track's socket backend is not spoken: a service is asked over HTTP. */
+const SOCKET_RULE =
+  'the address of a Quark service, http://HOST:PORT or https://..., whose HTTP protocol stands for a socket';
+
 /** Stores that come with Quark; each is loaded when it is first asked for. */
 const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   memory: async (uri, options) =>
@@ -48,6 +52,11 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   postgres: openPostgres,
   postgresql: openPostgres,
   cockroach: openPostgres,
+  null: async (uri, options) =>
+    (await import('../store/memory/null-store.ts')).openNullStorage(uri, options),
+  tee: async (uri, options) =>
+    (await import('../store/tee/tee-store.ts')).openTeeStorage(uri, options, openStorage),
+  socket: () => Promise.reject(invalidInput('storage', 'socket:', SOCKET_RULE)),
 };
 
 /**
@@ -62,6 +71,9 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
  * - `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (or `postgres:`), `cockroach://...`, in Node: a database of
  *   PostgreSQL 14 or later, CockroachDB or YugabyteDB
+ * - `null:` a store that takes everything and stores nothing, for processes that are not to log
+ * - `tee:FIRST|SECOND` two stores at once, such as `tee:file:runs|https://...`: both are written to, the first is read. A "|" in a location
+ *   is written "%7C"
  * - whatever {@link registerStorage} has added; a scheme registered there wins over a built-in one
  * - nothing: the current directory in Node, `idb:quark` in a browser
  * @throws {QuarkError} `invalid_input` for what is not text or an unknown option
