@@ -42,6 +42,9 @@ export type BlobSweepReport = {
   readonly bytes: number;
   /** Hashes that records name. */
   readonly named: number;
+  /** Files of blobs that no row of the database knew, and that were written long enough ago. */
+  readonly looseFiles: number;
+  readonly looseBytes: number;
   /** Whether they were removed. */
   readonly isDone: boolean;
 };
@@ -50,6 +53,7 @@ export type BlobSweepReport = {
 const PAGE = 1000;
 /** Attempts while artifacts are recorded. */
 const MAX_ATTEMPTS = 8;
+const NONE = { files: 0, bytes: 0 };
 
 type SweptStore = Pick<Store, 'findRun' | 'listLeases' | 'listSegments' | 'readSegments'> &
   BlobSweeps & { readonly notes: StoreNotes };
@@ -88,7 +92,9 @@ export async function sweepBlobs(
       named.add(hash);
     for (const hash of await marks.readAgain()) named.add(hash);
     const { bytes, hashes } = await unnamedBlobs(swept, named, putBeforeMs, signal);
-    const report = { blobs: hashes.length, bytes, named: named.size };
+    const { bytes: looseBytes, files: looseFiles } =
+      (await swept.looseBlobs?.(putBeforeMs)) ?? NONE;
+    const report = { blobs: hashes.length, bytes, named: named.size, looseFiles, looseBytes };
     if (dryRun) return { ...report, isDone: false };
     const dropped = await swept.dropBlobs({ hashes, putBeforeMs, seen });
     if (dropped !== undefined) return { ...report, blobs: dropped, isDone: true };
@@ -100,7 +106,7 @@ export async function sweepBlobs(
 }
 
 function sweptStore(store: Store): SweptStore {
-  const { deletedRuns, dropBlobs, listBlobs, notes } = store;
+  const { deletedRuns, dropBlobs, listBlobs, looseBlobs, notes } = store;
   if (
     deletedRuns === undefined ||
     dropBlobs === undefined ||
@@ -117,6 +123,7 @@ function sweptStore(store: Store): SweptStore {
     deletedRuns,
     dropBlobs,
     listBlobs,
+    ...(looseBlobs === undefined ? {} : { looseBlobs }),
     findRun: (runId) => store.findRun(runId),
     listLeases: () => store.listLeases(),
     listSegments: (filter) => store.listSegments(filter),

@@ -31,6 +31,9 @@ export type BlobPage = {
   readonly limit: number;
 };
 
+/** Files that no row knows. */
+export type LooseSum = { readonly files: number; readonly bytes: number };
+
 /** What {@link BlobSweeps.dropBlobs} removes, and on what condition. */
 export type BlobDrop = {
   /** Hashes of blobs that no record names. */
@@ -64,6 +67,11 @@ export interface BlobSweeps {
    * It also completes what calls that were interrupted have left, with no hashes at all, too.
    */
   dropBlobs(drop: BlobDrop): Promise<number | undefined>;
+  /**
+   * Files of blobs that no row knows and that were written at this instant or before: `dropBlobs` removes them, too. Only a store with a
+   * folder of its own can tell.
+   */
+  looseBlobs?(writtenBeforeMs: number): Promise<LooseSum>;
 }
 
 /** @throws {QuarkError} `invalid_input` */

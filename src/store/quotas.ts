@@ -96,7 +96,7 @@ const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
 /** So much of a resource, in words: `10 GB`, `500 runs`. */
 export function amountText(resource: QuotaResource, count: number): string {
-  if (resource !== 'bytes') return `${count} ${resource}`;
+  if (resource !== 'bytes') return `${count} ${count === 1 ? resource.slice(0, -1) : resource}`;
   let value = count;
   let unit = 0;
   while (value >= 1_000 && unit < UNITS.length - 1) {

@@ -533,6 +533,7 @@ export const STORE_CALLS: CallRules<Store> = {
   removeProject: removes((projectId) => checkId('projectId', projectId)),
   listBlobs: reads(checkBlobPage),
   dropBlobs: writes(checkBlobDrop),
+  looseBlobs: reads(nothing),
   // What gives no space back need not refuse to.
   reclaimSpace: reads(nothing),
 };

@@ -37,7 +37,14 @@ it('says what it would remove, removes it, and leaves what is named or new', asy
   });
   expect(await has()).toBe(true);
   const done = await gc('--json');
-  expect(JSON.parse(done.stdout)).toEqual({ blobs: 1, bytes: 307200, named: 1, is_done: true });
+  expect(JSON.parse(done.stdout)).toEqual({
+    blobs: 1,
+    bytes: 307200,
+    named: 1,
+    loose_files: 0,
+    loose_bytes: 0,
+    is_done: true,
+  });
   expect(await has()).toBe(false);
   expect(await store.getBlob(named)).toBeDefined();
   await store.close();

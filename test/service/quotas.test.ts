@@ -204,7 +204,7 @@ it('quark quota sets, lists and counts anew at the machine, and shows a user the
     });
   expect(await here(['set', '--user', 'alice', '--bytes', '10GB', '--runs', '5'])).toMatchObject({
     code: 0,
-    stdout: 'alice: 0 B of 10 GB (0 %), 1 runs of 5 runs (20 %), 0 segments.\n',
+    stdout: 'alice: 0 B of 10 GB (0 %), 1 run of 5 runs (20 %), 0 segments.\n',
   });
   expect((await here(['list'], { QUARK_QUOTA_SEGMENTS: '7' })).stdout).toContain('0 segments of 7');
   expect(JSON.parse((await there(['list', '--json'])).stdout)).toEqual([
@@ -224,7 +224,7 @@ it('quark quota sets, lists and counts anew at the machine, and shows a user the
     'alice: 0 B,',
   );
   expect((await here(['set', '--user', 'alice', '--runs', 'unlimited'])).stdout).toContain(
-    '1 runs,',
+    '1 run,',
   );
   expect((await here(['recount'])).stdout).toMatch(/^Counted \d+ spaces anew/);
   for (const [wrong, code] of [

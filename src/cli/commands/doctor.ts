@@ -47,6 +47,10 @@ export const doctorCommand: Command = {
         value: 'DIR',
         help: 'The folder of those files. Default: .quark/quarantine; needed for PostgreSQL.',
       },
+      'remove-loose': {
+        kind: 'flag',
+        help: 'With --repair: remove objects of the bucket that no row of this database knows and that are older than 7 days. Only where no other database uses the same bucket and prefix.',
+      },
       acknowledge: {
         kind: 'flag',
         help: 'Note that rows and payloads which are gone for good are known to be: they no longer count as wrong, until more is missing.',
@@ -63,6 +67,8 @@ export const doctorCommand: Command = {
     const { args, io, style } = context;
     if (args.flag('quarantine') && !args.flag('repair'))
       throw new UsageError('--quarantine goes with --repair', 'doctor');
+    if (args.flag('remove-loose') && !args.flag('repair'))
+      throw new UsageError('--remove-loose goes with --repair', 'doctor');
     if (args.text('quarantine-dir') !== undefined && !args.flag('quarantine'))
       throw new UsageError('--quarantine-dir goes with --quarantine', 'doctor');
     let examination: Examination;
@@ -127,6 +133,7 @@ async function examine(context: CommandContext): Promise<Examination> {
   const report = await examineStore(storage, {
     objects: s3OptionsFromEnvironment(io.env),
     repairs: args.flag('repair'),
+    removesLoose: args.flag('remove-loose'),
     acknowledges: args.flag('acknowledge'),
     ...(args.flag('quarantine') ? { quarantine: folder ?? '' } : {}),
   });

@@ -39,13 +39,22 @@ export const gcCommand: Command = {
         detail: { keep_ms: keepMs },
       } as const;
       const report = await (dryRun ? sweep() : recorded(record, act, sweep));
-      if (!dryRun && report.blobs > 0) await store.reclaimSpace();
-      const { blobs, bytes, isDone, named } = report;
+      if (!dryRun && report.blobs + report.looseFiles > 0) await store.reclaimSpace();
+      const { blobs, bytes, isDone, looseBytes, looseFiles, named } = report;
       if (args.flag('json'))
-        await io.stdout.write(jsonText({ blobs, bytes, named, is_done: isDone }));
+        await io.stdout.write(
+          jsonText({
+            blobs,
+            bytes,
+            named,
+            loose_files: looseFiles,
+            loose_bytes: looseBytes,
+            is_done: isDone,
+          }),
+        );
       else
         await io.stdout.write(
-          `${isDone ? 'Removed' : 'Would remove'} ${counted(blobs, 'blob')}, ${byteText(bytes)}. Artifacts name ${counted(named, 'blob')}.\n`,
+          `${isDone ? 'Removed' : 'Would remove'} ${counted(blobs, 'blob')}, ${byteText(bytes)}${looseFiles === 0 ? '' : `, and ${counted(looseFiles, 'file')} of no row, ${byteText(looseBytes)}`}. Artifacts name ${counted(named, 'blob')}.\n`,
         );
       return EXIT.ok;
     }),

@@ -79,7 +79,7 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
       if (!args.flag('json')) await io.stdout.write(`${describe(task, status)}\n`);
       for (const runId of status.deletedRuns ?? [])
         await io.stderr.write(
-          `deleted: ${runId} was deleted at the service and is not sent any more. "quark undelete ${runId} --storage ${onTerminal(task.target.uri)}" brings it back there, "quark rm ${runId}" removes the copy here.\n`,
+          `deleted: ${runId} was deleted at the service and is not sent any more. "quark undelete ${runId} --storage ${onTerminal(task.target.uri)}" brings it back there, "quark rm ${runId}${sourceOptions(args)}" removes the copy here.\n`,
         );
       for (const { message, runId } of refusedRuns)
         await io.stderr.write(`${onTerminal(`refused: ${runId}: ${message}`)}\n`);
@@ -97,6 +97,16 @@ async function sendAll({ args, io }: CommandContext, tasks: readonly SyncTask[])
   }
   if (args.flag('json')) await io.stdout.write(jsonText(ended));
   return isDone ? EXIT.ok : EXIT.failure;
+}
+
+/** The options by which another command finds the same store. */
+function sourceOptions(args: CommandContext['args']): string {
+  return (['storage-dir', 'storage'] as const)
+    .flatMap((name) => {
+      const given = args.text(name);
+      return given === undefined ? [] : [` --${name} ${onTerminal(given)}`];
+    })
+    .join('');
 }
 
 /** Waits, and shows on a terminal how far it is. */

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
+import { listBucket } from '../../store/objects/open-objects.ts';
 import type { S3Options } from '../../store/objects/s3-config.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
 import { acknowledge, withAcknowledged } from './acknowledged.ts';
@@ -30,6 +31,11 @@ export type DoctorOptions = {
    * a store in a folder. Default: they stay, and readers report them.
    */
   readonly quarantine?: string | undefined;
+  /**
+   * With `repairs`: objects of blobs in the bucket that no row of the database knows and that are older than 7 days are removed. Only where
+   * no other database uses the same bucket and prefix. Default false.
+   */
+  readonly removesLoose?: boolean;
   /**
    * Notes that rows and payloads which are gone for good are known to be: from then on such a finding is a note, until more is missing.
    * Default false.
@@ -101,13 +107,14 @@ async function repairOnce(
   uri: string,
   wanted: readonly DoctorFinding[],
   { location, nowMs }: Examined,
-  { objects, quarantine }: DoctorOptions,
+  { objects, quarantine, removesLoose = false }: DoctorOptions,
 ): Promise<readonly DoctorFinding[]> {
   const spaces = await openSpaces(uri, { objects, create: false });
   try {
     return await repairFindings(spaces, wanted, {
       nowMs,
       location,
+      bucket: removesLoose && objects !== undefined ? await listBucket(objects) : undefined,
       quarantine: quarantine === '' ? quarantineOf(location) : quarantine,
     });
   } finally {
@@ -158,7 +165,7 @@ async function examine(
         Object.assign(counts, { blobs: blobs.blobs, blobBytes: blobs.bytes });
       });
       await guarded(patient, report, () => checkSketches(patient, report));
-      await guarded(patient, report, () => checkLooseBlobs(patient, report));
+      await guarded(patient, report, () => checkLooseBlobs(patient, nowMs, report));
       await guarded(patient, report, () => checkSurroundings(patient, nowMs, report));
       findings.splice(0, findings.length, ...(await withAcknowledged(patient, findings)));
     }

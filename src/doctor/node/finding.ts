@@ -21,9 +21,10 @@ export const REPAIRS = [
   'remove_leftovers',
   'remove_sketch',
   'quarantine_segment',
+  'remove_loose_objects',
 ] as const;
 
-/** One of {@link REPAIRS}. `quarantine_segment` is done only where it is asked for. */
+/** One of {@link REPAIRS}. `quarantine_segment` and `remove_loose_objects` are done only where they are asked for. */
 export type Repair = (typeof REPAIRS)[number];
 
 /** One thing that is wrong, or worth knowing. */

@@ -1,7 +1,11 @@
 /** A store as the doctor reads it: as of one moment where the database can do that, and without changing anything. */
 import { existsSync } from 'node:fs';
 import { SessionStoreError } from '../../base/errors.ts';
-import type { ObjectOptions } from '../../store/objects/open-objects.ts';
+import {
+  listBucket,
+  type BucketLists,
+  type ObjectOptions,
+} from '../../store/objects/open-objects.ts';
 import { schemeOf } from '../../store/registry.ts';
 import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
 import { locateStore, parseFileUri, openFileSpaces } from '../../store/sql/node/file-storage.ts';
@@ -30,6 +34,8 @@ export interface Patient {
   object(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** The files of blobs in the folder of the store; absent where there is none. */
   blobFiles?(): AsyncIterable<ListedBlob> | undefined;
+  /** What the bucket has; absent where there is none. */
+  readonly bucket?: BucketLists | undefined;
   close(): Promise<void>;
 }
 
@@ -68,6 +74,7 @@ async function openFolder(uri: string, objects: ObjectOptions): Promise<Patient>
       (await files.get(key)) ?? (await spaces?.store(space).getBlob(hashOfKey(key))),
     object: async (key) => spaces?.segmentFiles?.get(key),
     blobFiles: () => files.list?.(),
+    bucket: await bucketOf(objects),
     async close() {
       await pages.close();
       await spaces?.close();
@@ -84,6 +91,11 @@ async function openServer(uri: string, objects: ObjectOptions): Promise<Patient>
     read: (work) => spaces.database.read(work),
     blob: (space, key) => spaces.store(space).getBlob(hashOfKey(key)),
     object: async (key) => spaces.segmentFiles?.get(key),
+    bucket: await bucketOf(objects),
     close: () => spaces.close(),
   };
+}
+
+async function bucketOf({ objects }: ObjectOptions): Promise<BucketLists | undefined> {
+  return objects && listBucket(objects);
 }

@@ -3,12 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/clock.ts';
+import { inGroups } from '../../base/in-groups.ts';
 import { createId } from '../../base/ids.ts';
 import { createEvent } from '../../session/event-logger.ts';
 import { eventTable } from '../../records/event.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import { batchOfRows } from '../../segment/batch-ops.ts';
 import { createSegment } from '../../segment/manifest.ts';
+import type { BucketLists } from '../../store/objects/open-objects.ts';
+import { takeLoose } from '../../store/sql/sql-blob-sweep.ts';
 import { createBlobFiles } from '../../store/sql/node/blob-files.ts';
 import { releaseObjects } from '../../store/sql/object-files.ts';
 import {
@@ -26,7 +29,11 @@ import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
 import { isWholeSketch } from '../../read/curve-sketch.ts';
 import { readSketchText } from './check-sketches.ts';
+import { LOOSE_GRACE_MS } from './check-loose-blobs.ts';
 import type { DoctorFinding, Repair } from './finding.ts';
+
+/** Objects that get rows at a time. */
+const OBJECTS_AT_ONCE = 200;
 
 /** What repairs need beside the store. */
 export type RepairOptions = {
@@ -34,6 +41,8 @@ export type RepairOptions = {
   readonly location?: StoreLocation | undefined;
   /** Where damaged segments are put; without it they stay. */
   readonly quarantine?: string | undefined;
+  /** The bucket, where objects without rows are removed from it; without it they stay. */
+  readonly bucket?: BucketLists | undefined;
 };
 
 /** Makes the repairs that findings ask for; returns those that were made. */
@@ -104,6 +113,9 @@ const REPAIR: {
     await rm(String(path), { recursive: true, force: true });
     return true;
   },
+  async remove_loose_objects(spaces, _, { bucket, nowMs }) {
+    return bucket !== undefined && removeLoose(spaces, bucket, nowMs - LOOSE_GRACE_MS);
+  },
   async remove_sketch({ database }, [space, name]) {
     return database.transaction(() => removeSketch(String(space), String(name)));
   },
@@ -139,6 +151,24 @@ function* raiseSequence(streamKey: number): SqlWork<void> {
     streamKey,
     streamKey,
   );
+}
+
+/**
+ * Gives a row to each object that has none, as a put does before it writes bytes, and condemns it as a sweep does: a put of the same
+ * bytes goes on beside this, and the row is there until the bytes are gone.
+ */
+async function removeLoose(
+  spaces: StoreSpaces,
+  bucket: BucketLists,
+  putBeforeMs: number,
+): Promise<boolean> {
+  const old = async function* () {
+    for await (const one of bucket.blobs()) if (one.modifiedAtMs < putBeforeMs) yield one;
+  };
+  for await (const some of inGroups(old(), OBJECTS_AT_ONCE))
+    await spaces.database.transaction(() => takeLoose(some));
+  await spaces.store('').dropBlobs?.({ hashes: [], putBeforeMs, seen: [] });
+  return true;
 }
 
 /** One that a reader has made again since stays. */

@@ -1,9 +1,9 @@
 /** From the options of an object store to the parts of a store that are stored there. */
 import type { Clock } from '../../base/clock.ts';
 import { SegmentFiles, type SegmentFileOptions } from '../sql/object-files.ts';
-import { hashOfKey } from '../sql/sql-blobs.ts';
+import { BLOB_KEY, hashOfKey } from '../sql/sql-blobs.ts';
 import type { SqlDatabase } from '../sql/sql-database.ts';
-import type { BlobFiles } from '../sql/sql-blob-store.ts';
+import type { BlobFiles, ListedBlob } from '../sql/sql-blob-store.ts';
 import { MAX_BLOB_BYTES } from '../limits.ts';
 import type { S3Objects } from './s3-objects.ts';
 import { checkS3Options, type S3Options } from './s3-config.ts';
@@ -75,12 +75,47 @@ function layered(first: BlobFiles, second: BlobFiles): BlobFiles {
   };
 }
 
+/** What a bucket has, for an examination. */
+export type BucketLists = {
+  readonly name: string;
+  /** Objects of blobs. */
+  blobs(): AsyncIterable<ListedBlob>;
+  /** The names of databases that have merged segments there, as they come. */
+  databases(): AsyncIterable<string>;
+};
+
+/** @throws {QuarkError} `invalid_input` */
+export async function listBucket(options: S3Options): Promise<BucketLists> {
+  const config = checkS3Options(options);
+  const s3 = await import('./s3-objects.ts');
+  const objects = new s3.S3Objects(config);
+  return {
+    name: objects.name,
+    async *blobs() {
+      for await (const { key, ...listed } of objects.list(ROOT)) {
+        const name = key.slice(ROOT.length + 3);
+        if (BLOB_KEY.test(name) && key === objectOf(name)) yield { ...listed, key: name };
+      }
+    },
+    async *databases() {
+      let last = '';
+      for await (const { key } of objects.list('segments/')) {
+        const [, name = ''] = key.split('/');
+        if (name !== last) yield name;
+        last = name;
+      }
+    },
+  };
+}
+
+const objectOf = (key: string): string => `${ROOT}${key.slice(0, 2)}/${key}`;
+
 /**
- * Blob files in a bucket. A blob that no row names, left by a process that ended between the two, stays: a process that puts
- * the same bytes again takes it over.
+ * Blob files in a bucket. They are not listed here: another database may use the same bucket and prefix, and have rows of its own. So a
+ * blob that no row names, left by a process that ended between the two, stays until "quark doctor --repair --remove-loose" removes it;
+ * a process that puts the same bytes again takes it over.
  */
 export function createBlobObjects(objects: S3Objects): BlobFiles {
-  const objectOf = (key: string): string => `${ROOT}${key.slice(0, 2)}/${key}`;
   return {
     name: objects.name,
     put: (key, bytes) => objects.put(objectOf(key), bytes, hashOfKey(key)),

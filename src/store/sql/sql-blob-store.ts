@@ -146,6 +146,17 @@ export class SqlBlobStore implements BlobStore, BlobRanges, Omit<BlobSweeps, 'de
     return dropped;
   };
 
+  readonly looseBlobs: NonNullable<BlobSweeps['looseBlobs']> = async (writtenBeforeMs) => {
+    const sum = { files: 0, bytes: 0 };
+    for await (const some of inGroups(this.#files(), BLOBS_AT_ONCE))
+      for (const one of await this.#database.read(() => looseBlobs(some))) {
+        if (one.modifiedAtMs > writtenBeforeMs) continue;
+        sum.files += 1;
+        sum.bytes += one.sizeBytes;
+      }
+    return sum;
+  };
+
   /** False when a sweep has taken the blob meanwhile. */
   async #putFile(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<boolean> {
     const { blobFiles, clock } = this.#parts;
@@ -167,12 +178,15 @@ export class SqlBlobStore implements BlobStore, BlobRanges, Omit<BlobSweeps, 'de
     return { space, quotas: await quotas?.() };
   }
 
-  /** Files that no row knows get one, and are orphans from then on. The other spaces have the same files. */
-  async #findLoose(): Promise<void> {
+  /** The files beside the database. The other spaces have the same ones. */
+  async *#files(): AsyncGenerator<ListedBlob> {
     const { blobFiles, space } = this.#parts;
-    const files = space === '' ? blobFiles.list?.() : undefined;
-    if (files === undefined) return;
-    for await (const some of inGroups(files, BLOBS_AT_ONCE))
+    if (space === '' && blobFiles.list !== undefined) yield* blobFiles.list();
+  }
+
+  /** Files that no row knows get one, and are orphans from then on. */
+  async #findLoose(): Promise<void> {
+    for await (const some of inGroups(this.#files(), BLOBS_AT_ONCE))
       if ((await this.#database.read(() => looseBlobs(some))).length > 0)
         await this.#database.transaction(() => takeLoose(some));
   }

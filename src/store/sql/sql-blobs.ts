@@ -30,6 +30,9 @@ export function blobKey(sha256: string, generation: number): string {
   return generation === 0 ? sha256 : `${sha256}.${generation}`;
 }
 
+/** The name of a large blob: its hash, with the number of its generation after the first. */
+export const BLOB_KEY: RegExp = /^[0-9a-f]{64}(?:\.[1-9]\d{0,9})?$/;
+
 /** The hash in the name of a large blob. */
 export function hashOfKey(key: string): string {
   return key.slice(0, 64);

@@ -284,6 +284,9 @@ class SqlStore implements StoreDriver {
 
   readonly dropBlobs: BlobSweeps['dropBlobs'] = (drop) => this.#blobs.dropBlobs(drop);
 
+  readonly looseBlobs: NonNullable<BlobSweeps['looseBlobs']> = (writtenBeforeMs) =>
+    this.#blobs.looseBlobs(writtenBeforeMs);
+
   readonly reclaimSpace: Store['reclaimSpace'] = async () => {
     await this.purgeDeletedRuns();
     await this.#database.reclaimSpace();

@@ -252,7 +252,10 @@ test('files of blobs that no row knows are noted, and a sweep removes them, and 
   expect(report.findings).toMatchObject([{ code: 'blobs_loose', severity: 'note' }]);
   expect(report.findings[0]?.message).toMatch(/^4 files of blobs with 40 bytes /);
   const store = await openFileStorage(directory);
-  expect(await sweepBlobs(store, { keepMs: 3_600_000 })).toMatchObject({ blobs: 0 });
+  const sums = { blobs: 0, looseFiles: 3, looseBytes: 30 };
+  const dry = await sweepBlobs(store, { keepMs: 3_600_000, dryRun: true });
+  expect(dry).toMatchObject({ ...sums, isDone: false });
+  expect(await sweepBlobs(store, { keepMs: 3_600_000 })).toMatchObject(sums);
   for (const path of old) expect(existsSync(path), path).toBe(false);
   for (const path of [...before, fresh, ...others]) expect(existsSync(path), path).toBe(true);
   // The same bytes may be put at any time.

@@ -7,7 +7,7 @@ import { lstat, open, readdir, realpath, rename, rm, type FileHandle } from 'nod
 import { dirname, join } from 'node:path';
 import { isStoreError, SessionStoreError } from '../../../base/errors.ts';
 import type { BlobFiles, ListedBlob } from '../sql-blob-store.ts';
-import { hashOfKey } from '../sql-blobs.ts';
+import { BLOB_KEY, hashOfKey } from '../sql-blobs.ts';
 import { makeFolder, syncFolder } from './folders.ts';
 import { openInside, openRealFolder } from '../../../base/node/open-inside.ts';
 import { sqliteFailure } from './sqlite-errors.ts';
@@ -16,8 +16,6 @@ import { sqliteFailure } from './sqlite-errors.ts';
 const INCOMING = 'incoming';
 /** A file that was left half-written by a process that ended is removed after this time. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
-/** The hash of a blob, with the number of its generation after the first. */
-const KEY = /^[0-9a-f]{64}(?:\.[1-9]\d{0,9})?$/;
 /** Bytes that are hashed at a time. */
 const HASHED_BYTES = 1 << 20;
 
@@ -136,7 +134,7 @@ class BlobFolder implements BlobFiles {
 async function listFolder(folder: string): Promise<readonly ListedBlob[]> {
   const listed: ListedBlob[] = [];
   for (const key of await readdir(folder)) {
-    if (!KEY.test(key)) continue;
+    if (!BLOB_KEY.test(key)) continue;
     const found = await lstat(join(folder, key)).catch(() => undefined);
     if (found?.isFile() === true)
       listed.push({ key, sizeBytes: found.size, modifiedAtMs: found.mtimeMs });
