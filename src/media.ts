@@ -32,3 +32,14 @@ export type {
 export type { ImageInput, ImagePixels, ImageTensor } from './instruments/media/image.ts';
 export type { TableCell, TableContent, TableInput } from './instruments/media/table.ts';
 export type { AudioInput, AudioSamples } from './instruments/media/wav.ts';
+export {
+  loadModel,
+  type ExportableModel,
+  type LoadModelOptions,
+  type ModelFormat,
+  type ModelInput,
+  type SavableModel,
+  type StoredModel,
+  type TfjsModelArtifacts,
+  type TfjsWeightSpec,
+} from './instruments/media/model.ts';

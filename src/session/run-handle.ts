@@ -45,6 +45,8 @@ export interface RunHandle {
   readonly store: Store;
   readonly clock: Clock;
   readonly strictMode: boolean;
+  /** Whether the session joined a run that another one started. */
+  readonly isGuest: boolean;
   /** The step of samples that are logged without a position; undefined until `setStep` is called. */
   readonly step: number | undefined;
   /** Aborted when the process is asked to stop, or the page is closed. */

@@ -126,6 +126,59 @@ describe('one fit an epoch', () => {
     expect(weights(dealt)).toStrictEqual(weights(whole));
   });
 
+  it.each([
+    ['that was ended', async () => session.endRun('interrupted')],
+    ['that was left', async () => session.close()],
+  ])('goes on behind what is recorded of a run %s and resumed', async (_name, leave) => {
+    const { xs, ys } = examples;
+    const steps = async (): Promise<readonly (readonly number[])[]> => {
+      const { epochs, steps: all } = await (
+        await openRun(store, session.runId)
+      ).readMetricColumns({ metricKey: 'train/loss' });
+      return [...all].map((step, i) => [step, epochs[i] ?? -1]);
+    };
+    await model().fit(xs, ys, {
+      ...FIT,
+      epochs: 2,
+      callbacks: quarkCallback(session, tf, model(), { telemetry: false }),
+    });
+    // Cut off in the middle of an epoch.
+    const cut = model();
+    const own = quarkCallback(session, tf, cut, { telemetry: false });
+    await cut.fit(xs, ys, {
+      ...FIT,
+      epochs: 1,
+      callbacks: [own, { onBatchEnd: (batch: number) => void (cut.stopTraining = batch === 0) }],
+    });
+    await leave();
+    const { runId } = session;
+    session = await TrainingSession.resumeRun({ runId, storage: store, handleSignals: false });
+    const before = await steps();
+    const resumed = model();
+    const callback = quarkCallback(session, tf, resumed, { telemetry: false });
+    await resumed.fit(xs, ys, { ...FIT, epochs: 1, callbacks: callback });
+    await resumed.fit(xs, ys, {
+      ...FIT,
+      epochs: 1,
+      callbacks: quarkCallback(session, tf, model(), { telemetry: false }),
+    });
+    await session.flush();
+    const all = await steps();
+    expect(all.map(([step]) => step)).toStrictEqual(all.map((_step, i) => i));
+    const lastEpoch = before.at(-1)?.[1] ?? 0;
+    expect(all.slice(before.length).map(([, epoch]) => epoch)).toStrictEqual(
+      [1, 1, 1, 2, 2, 2].map((n) => lastEpoch + n),
+    );
+    // A session that is told where to begin begins there.
+    const told = quarkCallback(session, tf, model(), {
+      telemetry: false,
+      initialStep: 500,
+      initialEpoch: 9,
+    });
+    await resumed.fit(xs, ys, { ...FIT, epochs: 1, callbacks: told });
+    expect(told.nextStep).toBe(503);
+  });
+
   it('goes on counting where the session has got to, unless it is told where to begin', async () => {
     const { xs, ys } = examples;
     const network = model();

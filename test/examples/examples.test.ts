@@ -1,7 +1,9 @@
 /** Every program in examples/ runs, and records what it says. */
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   modelBytes,
@@ -160,6 +162,32 @@ describe('examples', () => {
     await store.close();
   });
 
+  it('tfjs-resume.mjs, which kills itself and is started again: one curve', async () => {
+    const storageDir = join(folder, 'tfjs-resume.mjs');
+    const program = fileURLToPath(new URL('../../examples/tfjs-resume.mjs', import.meta.url));
+    const started = (): SpawnSyncReturns<string> =>
+      spawnSync(process.execPath, [program], {
+        encoding: 'utf8',
+        env: { ...process.env, QUARK_STORAGE_DIR: storageDir },
+      });
+    expect(started().signal).toBe('SIGKILL');
+    const second = started();
+    expect(second).toMatchObject({ status: 0, signal: null });
+    expect(second.stdout).toMatch(/^run_\w+: went on after epoch 2, step 29$/m);
+    const store = await openStorage(storageDir, { create: false });
+    const [summary, ...others] = await listRuns(store);
+    expect(others).toStrictEqual([]);
+    expect(summary?.run).toMatchObject({ status: 'completed', resumeCount: 1 });
+    const reader = await openRun(store, summary?.run.id ?? '');
+    const { epochs, steps, values } = await reader.readMetricColumns({ metricKey: 'train/loss' });
+    // The epoch that was cut off after its fifth batch is trained again, with new steps.
+    expect([...steps]).toStrictEqual(Array.from({ length: 65 }, (_, i) => i));
+    expect([...new Set(epochs)]).toStrictEqual([0, 1, 2, 3, 4, 5]);
+    expect(values[35]).toBe(values[30]);
+    expect(values[64] ?? 1).toBeLessThan(values[0] ?? 0);
+    await store.close();
+  });
+
   it("onnx-activations.mjs with a model of the user's own, which takes whole numbers", async () => {
     const graph = new ByteWriter()
       .part(1, nodeMessage('Gather', ['table', 'ids'], ['rows']))
@@ -182,6 +210,6 @@ describe('examples', () => {
       readdirSync(new URL('../../examples', import.meta.url))
         .filter((name) => name.endsWith('.mjs'))
         .sort(),
-    ).toStrictEqual([...Object.keys(looks), 'resume.mjs'].sort());
+    ).toStrictEqual([...Object.keys(looks), 'resume.mjs', 'tfjs-resume.mjs'].sort());
   });
 });

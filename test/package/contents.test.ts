@@ -429,6 +429,7 @@ describe('exported names', () => {
         "MEDIA_KINDS",
         "MediaLogger",
         "loadMedia",
+        "loadModel",
         "readMedia",
       ]
     `);

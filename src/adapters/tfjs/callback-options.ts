@@ -16,13 +16,13 @@ export interface TfjsModel extends TfjsLayersModel {
 /** Options of `quarkCallback`. */
 export type QuarkCallbackOptions = TrainingProbesOptions & {
   /**
-   * Step of the first batch. Unless given, the session's callbacks go on counting: 0 in a session that has recorded none. After
-   * a resume: the last recorded step plus 1.
+   * Step of the first batch. Unless given, the session's callbacks go on counting: 0 in a new run, and
+   * after a resume the last recorded step plus 1.
    */
   readonly initialStep?: number;
   /**
    * Number of the first epoch. Unless given, the one after the session's last epoch, or the one that fit itself counts where
-   * that is later. After a resume: the epochs done before.
+   * that is later. After a resume that is the one after the last epoch of the run that ended.
    */
   readonly initialEpoch?: number;
   /** Records the metrics of every n-th step; 1 unless given. Epoch values are always recorded. */

@@ -1,4 +1,5 @@
 /** What the trainings of one session have in common: their position, and the callbacks that can go on. */
+import type { NextPosition } from '../../session/last-position.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 
 /** Models whose probes wait for another fit: a session that trains one after the other references a few of them only. */
@@ -8,6 +9,7 @@ const MAX_READY = 8;
 export class SessionTraining<C extends { readonly isTraining: boolean }> {
   #nextStep = 0;
   #nextEpoch: number | undefined;
+  #earlier: Promise<NextPosition | undefined> | undefined;
   readonly #ready: { readonly owner: object; readonly options: object; readonly callback: C }[] =
     [];
 
@@ -25,6 +27,18 @@ export class SessionTraining<C extends { readonly isTraining: boolean }> {
   reached(nextStep: number, nextEpoch: number | undefined): void {
     this.#nextStep = Math.max(this.#nextStep, nextStep);
     if (nextEpoch !== undefined) this.#nextEpoch = Math.max(this.#nextEpoch ?? 0, nextEpoch);
+  }
+
+  /** Moves the position behind what the run had before this session: `read` is asked once, and again after a failure. */
+  async beginBehind(read: () => Promise<NextPosition | undefined>): Promise<void> {
+    this.#earlier ??= read();
+    try {
+      const earlier = await this.#earlier;
+      if (earlier !== undefined) this.reached(earlier.nextStep, earlier.nextEpoch);
+    } catch (error) {
+      this.#earlier = undefined;
+      throw error;
+    }
   }
 
   /** The callback that was made for this owner with the same options, unless it has been closed. */

@@ -14,6 +14,7 @@ import {
 } from '../../base/options.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
+import { lastPosition } from '../../session/last-position.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import {
@@ -52,7 +53,7 @@ export interface QuarkCallback {
   readonly setParams: () => void;
   /** Does nothing, for the same reason: the model was given to {@link quarkCallback}. */
   readonly setModel: () => void;
-  /** Step that the next batch will get. */
+  /** Step that the next batch will get. In a session that has resumed its run it is known once `fit` has begun. */
   readonly nextStep: number;
   /**
    * Takes the probes off the model, releases their tensors, writes what is buffered and closes the writers. The session does
@@ -74,6 +75,9 @@ export interface QuarkCallback {
  * overhead budget is kept, dead units are counted on and gradients are compared (which keeps one gradient of each parameter
  * until `close()` or the end of the run), unless the model has other layers or weights since. A session does so for its last
  * eight models.
+ *
+ * In a session that has resumed its run, steps and epochs go on behind those that are recorded. An epoch that was cut off begins again,
+ * with new steps.
  *
  * The time of a step includes reading its loss back. Where `fit` validates, the last step of an epoch has no
  * `perf/step_time_ms`: `fit` runs the validation inside that step. What `fitDataset` waits for a batch is data time, and part of the
@@ -226,6 +230,7 @@ class TrainingCallback implements QuarkCallback {
     this.#epochShift = undefined;
     this.#pendingTime = undefined;
     this.#record(() => this.#batchWatch?.attach());
+    await this.#try(() => this.#beginBehind());
     await this.#try(() => this.#probes.begin());
     if (this.#hasStarted) return;
     this.#hasStarted = true;
@@ -243,6 +248,15 @@ class TrainingCallback implements QuarkCallback {
       });
     });
   };
+
+  /** The first fit of a session that has resumed its run goes on where the run had got to. */
+  async #beginBehind(): Promise<void> {
+    if (this.#hasStarted) return;
+    await this.#trainings.beginBehind(() => lastPosition(this.#session));
+    if (this.#begun.initialStep === undefined)
+      this.#nextStep = Math.max(this.#nextStep, this.#trainings.nextStep);
+    if (this.#begun.initialEpoch === undefined) this.#nextEpoch = this.#trainings.nextEpoch;
+  }
 
   readonly onEpochBegin = async (epoch: number): Promise<void> => {
     this.#epochShift ??=

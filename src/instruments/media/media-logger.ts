@@ -24,6 +24,7 @@ import {
 } from './evaluation.ts';
 import { encodeImage, type ImageInput } from './image.ts';
 import { mediaToJson, TEXT_FORMATS, type MediaKind, type MediaMetadata } from './media-shapes.ts';
+import { MODEL_TYPE, packModel, type ModelInput } from './model.ts';
 import { checkTableInput, type TableInput } from './table.ts';
 import { encodeWav, type AudioInput } from './wav.ts';
 
@@ -233,6 +234,30 @@ export class MediaLogger implements AsyncDisposable {
     return this.#store('embedding', name, checkEmbedding(embedding), rest);
   }
 
+  /**
+   * Logs a model, so that `loadModel(run, name)` gives it back. One of TensorFlow.js is stored with its weights and the state of its
+   * optimizer, as a ZIP archive of the two files that TensorFlow.js reads; of ONNX the file is stored.
+   *
+   * @throws {QuarkError} `invalid_input`
+   * @example
+   * await media.logModel('model', model, { step: callback.nextStep - 1, epoch });
+   */
+  logModel(
+    name: string,
+    model: ModelInput,
+    options: LogMediaOptions = {},
+  ): Promise<ArtifactRecord> {
+    return this.#artifacts.prepare(async () => {
+      const { metadata: given, ...position } = readOptions('options', options, RULES);
+      const { metadata, payload } = await packModel(model);
+      const user = userJson(given);
+      return this.#artifacts.store(MODEL_TYPE, name, payload, {
+        ...position,
+        metadata: { ...metadata, ...(user === undefined ? {} : { user }) },
+      });
+    });
+  }
+
   /** Waits for what is being stored, then refuses more. The end of the run does the same. */
   close(): Promise<void> {
     return this.#artifacts.close();
@@ -252,13 +277,19 @@ export class MediaLogger implements AsyncDisposable {
     }: { readonly payload: ArtifactPayload; readonly metadata: MediaMetadata[K] },
     { metadata: given, ...position }: StoreArtifactOptions,
   ): Promise<ArtifactRecord> {
-    const user =
-      given === null || given === undefined ? undefined : copyJsonObject('options.metadata', given);
+    const user = userJson(given);
     return this.#artifacts.store(kind, name, payload, {
       ...position,
       metadata: mediaToJson(kind, metadata, user),
     });
   }
+}
+
+/** What the program says of a medium, as JSON. */
+function userJson(given: JsonObject | null | undefined): JsonObject | undefined {
+  return given === null || given === undefined
+    ? undefined
+    : copyJsonObject('options.metadata', given);
 }
 
 const CURVE_RULES = {
