@@ -14,7 +14,7 @@ import type { Signals } from '../signals/signals.ts';
 import { sayNames, sayOption } from '../text/sentences.ts';
 import type { AnalyzerSettings } from './analyzer-config.ts';
 import type { Found } from './find-all.ts';
-import { MIN_LEARNING_VALUES } from './learning.ts';
+import { MIN_LEARNING_VALUES, type Learning } from './learning.ts';
 
 /** A question that was asked of a run. */
 export type CoverageQuestion = {
@@ -72,6 +72,7 @@ export function coverageOf(
   signals: Signals,
   { disabledRules, model, rules, thresholds }: AnalyzerSettings,
   problems: readonly RuleProblem[],
+  learning: Learning,
 ): Coverage {
   const known = new Map<NeedName, readonly DataFound[]>();
   const find = (name: NeedName): readonly DataFound[] => {
@@ -104,7 +105,9 @@ export function coverageOf(
     for (const one of answer.deciding) names.add(sayData(one));
     decided.set(category, names);
   }
-  return summed(asked, open, decided, sayMissing(columns, signals, find));
+  // What neither has to fall nor to rise decides nothing, however many values it has.
+  if (learning === 'unknown') decided.delete('optimization');
+  return summed(asked, open, decided, sayMissing(columns, signals, find, learning));
 }
 
 type Answer = {
@@ -220,6 +223,7 @@ function sayMissing(
   { metrics }: RunColumns,
   signals: Signals,
   find: (name: NeedName) => readonly DataFound[],
+  learning: Learning,
 ): string {
   if (metrics.size === 0) return 'no metric was recorded';
   const isFinite = [...metrics.values()].some(({ values }) => values.some(Number.isFinite));
@@ -231,7 +235,9 @@ function sayMissing(
   if (some !== undefined)
     return some.count < MIN_LEARNING_VALUES
       ? `${sayData(some)}: it takes ${MIN_LEARNING_VALUES} to judge a training`
-      : `no rule that is on asks of ${some.name}`;
+      : learning === 'unknown'
+        ? `${some.name} ${signals.isAdversarial ? 'is of networks that are trained against each other' : 'goes below zero'}, where a loss that does not fall says nothing of what was learned; name a metric that does: --loss KEY`
+        : `no rule that is on asks of ${some.name}`;
   const [likeliest] = likely(signals.roles.candidates, metrics);
   const among = metrics.size === 1 ? 'in the one metric' : `among ${metrics.size} metrics`;
   const none = `no training loss was found ${among}`;

@@ -71,15 +71,19 @@ export function* judgeInSteps(
   const { roles } = signals;
   const problems: RuleProblem[] = [];
   const found = yield* findStepwise(columns, settings, nowMs, (one) => problems.push(one), signals);
-  const seen = findPhasesWith(seriesOfRoles(signals.roles), phases, kernel);
-  const coverage = coverageOf(columns, signals, settings, problems);
+  const series = seriesOfRoles(signals.roles);
+  const hasCourse = signals.reward !== undefined || !signals.isAdversarial;
+  // Of networks that are trained against each other no loss has a course that means something.
+  const seen = hasCourse ? findPhasesWith(series, phases, kernel) : [];
+  const learning = learningOf(columns, signals, settings);
+  const coverage = coverageOf(columns, signals, settings, problems, learning);
   // What abiotic-quark says of a run are its rules alone.
   if (settings.compatibility === 'abiotic-quark')
     return { found, phases: seen, coverage, roles, problems, unhealthy: new Set() };
   const isOn = ({ rule }: Found): boolean =>
     SAID_BY_RULE[rule.id]?.every((id) => !settings.disabledRules.has(id)) === true;
   const surely = phasesTold(withoutSolved(seen, columns, signals, settings), found, signals);
-  const isUnshown = learningOf(columns, signals, settings) === 'not_shown';
+  const isUnshown = learning === 'not_shown';
   // Of what was not judged nothing is remarked.
   const isJudged = coverage.headline === null;
   const unlearned = isJudged && isUnshown ? unlearnedOf(surely, found, signals).filter(isOn) : [];

@@ -139,7 +139,8 @@ function progress(
     case 'stabilization': {
       const share = primary.span > 0 ? Math.max(0.05, (end - start) / primary.span) : 1;
       const rate = (Math.abs(fall) * 0.05) / share;
-      const text = `Slower progress, or none left to make: ${moved}`;
+      const pace = fall < 0 ? 'No more progress' : 'Slower progress, or none left to make';
+      const text = `${pace}: ${moved}`;
       return { source, text, observed: rate, threshold: rapid, isLeast: false };
     }
     case 'stagnation': {

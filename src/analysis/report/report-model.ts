@@ -80,7 +80,8 @@ export function modelOf(
   const series = inOrderOfInterest(columns.metrics.keys()).flatMap(
     (key) => columns.metrics.get(key) ?? [],
   );
-  const metrics = series.map(factsOf);
+  const isAgent = findRoleSeries(columns.metrics).reward !== null;
+  const metrics = series.map((one) => factsOf(one, isAgent));
   const data = columns.batches.rowCount > 0 ? findHardBatches(columns) : undefined;
   const phaseAxis = axisOfPhases(found.phases);
   const groups = groupAlerts(alerts);
@@ -110,8 +111,10 @@ export function modelOf(
   };
 }
 
-function factsOf(series: MetricSeries): MetricFacts {
-  const direction = directionOf(series.key);
+function factsOf(series: MetricSeries, isAgent: boolean): MetricFacts {
+  const known = directionOf(series.key);
+  // An agent is judged by its reward: its losses may rise while it learns.
+  const direction = isAgent && known === 'lower' ? null : known;
   const places = axisOf(series);
   let [min, max] = [Infinity, -Infinity];
   let [first, last]: (number | null)[] = [null, null];
@@ -194,6 +197,7 @@ function plotsOf(
 function judgedGroups(metrics: RunColumns['metrics']): readonly PlotGroup[] {
   const roles = findRoleSeries(metrics);
   const pairs = [
+    ['Reward', [roles.reward]],
     ['Loss', [roles.trainLoss, roles.valLoss]],
     ['Accuracy', [roles.trainAccuracy, roles.valAccuracy]],
   ] as const;

@@ -73,13 +73,16 @@ export class Signals {
   }
 
   /**
-   * The training losses that must fall: none where there is a reward. Nor does one that goes below zero where two networks are trained against
-   * each other: it says how far one is ahead.
+   * The training losses that must fall: none where there is a reward, or where two networks are trained against each other: what each loses
+   * says how far the other is ahead.
    */
   get judgedLosses(): readonly MetricSeries[] {
-    if (this.reward !== undefined) return [];
-    const { isAdversarial } = this.#roleSet;
-    return this.trainLosses.filter((series) => !(isAdversarial && this.profile(series).isSigned));
+    return this.reward !== undefined || this.isAdversarial ? [] : this.trainLosses;
+  }
+
+  /** Whether networks are trained against each other. */
+  get isAdversarial(): boolean {
+    return this.#roleSet.isAdversarial;
   }
 
   /** What shows whether the run learned, smaller being better: the training losses, or the reward with its sign turned. */

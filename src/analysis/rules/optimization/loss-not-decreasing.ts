@@ -70,11 +70,11 @@ export const lossNotDecreasing = defineRuleOfKinds({
     const accuracy = accuracyGain(signals, t.lossNotDecreasingMinAccuracyGain);
     const restsThere = (series: MetricSeries): boolean =>
       restsAtChance(signals.profile(series), chance, accuracy);
-    if (accuracy?.hasLearned === true && !signals.trainLosses.some(restsThere)) return [];
+    if (accuracy?.hasLearned === true && !signals.judgedLosses.some(restsThere)) return [];
     const trivial = trivialAccuracy(columns.batches);
     const flatIn = (series: MetricSeries, limits: FlatLimits): readonly Flat[] =>
       flatOf(series, signals, { accuracy, chance, trivial }, limits) ?? [];
-    const found = signals.trainLosses.flatMap((series) => flatIn(series, t));
+    const found = signals.judgedLosses.flatMap((series) => flatIn(series, t));
     if (found.length > 0 || signals.isSolved) return found;
     // Validation sees more samples at a time: it may show what the noise of single batches hides.
     const limits = {

@@ -78,7 +78,10 @@ export const rewardDecline = defineRule({
     ];
   },
   finding: {
-    levels: { error: ({ isBelowStart }) => isBelowStart, warning: () => true },
+    levels: {
+      error: ({ fall, gained, isBelowStart }) => isBelowStart || fall >= gained,
+      warning: () => true,
+    },
     title: ({ series }) => `${series.key} falls`,
     fact: ({ best, bestAt, gained, fall, isBelowStart, last, series }) => {
       const share = when(

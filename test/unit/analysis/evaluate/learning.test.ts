@@ -115,3 +115,36 @@ test('noise without a fall is hardly ever taken for learning, whatever its size'
   );
   expect(learned / count).toBeLessThan(0.02);
 });
+
+test('losses of networks that are trained against each other are judged by nobody, whatever they are called', () => {
+  const gauss = normal(7);
+  for (const [one, other] of [
+    ['loss_d', 'loss_g'],
+    ['D_loss', 'G_loss'],
+    ['disc_loss', 'gen_loss'],
+    ['train/critic_loss', 'train/generator_loss'],
+  ] as const) {
+    const metrics = [
+      metric(one, 300, (i) => 0.3 + 0.9 * Math.exp(-i / 60) + 0.05 * gauss()),
+      metric(other, 300, (i) => 1.2 + i / 60 + 0.5 * gauss()),
+    ];
+    const { coverage, ids, scores } = judge(metrics);
+    expect(ids).toEqual([]);
+    expect(scores['overall']).toMatchObject({ score: null, status: 'not_assessed' });
+    expect(coverage.headline).toContain(
+      `${other} is of networks that are trained against each other`,
+    );
+    // A measure of what they make is judged.
+    const distance = metric('val/loss', 30, (i) => 1 / (i + 1), 10);
+    expect(judge([...metrics, distance]).scores['overall']?.status).toBe('healthy');
+  }
+});
+
+test('a reward that loses all that it had gained is an error, as its last phase is a divergence', () => {
+  const gauss = normal(8);
+  const metrics = [
+    metric('rollout/ep_rew_mean', 60, (i) => (i < 25 ? 20 + 8 * i : 220 - 10 * (i - 25)) + gauss()),
+    metric('train/loss', 60, (i) => 8 + i + gauss()),
+  ];
+  expect(judge(metrics).alerts).toMatchObject([{ ruleId: 'reward_decline', severity: 'error' }]);
+});
