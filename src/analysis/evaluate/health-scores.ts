@@ -32,6 +32,9 @@ const LOWEST_SHARE = 0.6;
 /** The highest score of what is not healthy. */
 const BELOW_HEALTHY = STATUS_LIMITS.healthy - 1;
 
+/** Alerts that the summary of a score names. */
+const MAX_TITLES = 3;
+
 /** An alert and how sure the rule is of it, 0 to 1. */
 export type RatedAlert = { readonly alert: AlertRecord; readonly confidence: number };
 
@@ -195,12 +198,11 @@ function statusOf(score: number): HealthStatus {
 function summaryOf({ key, own, score }: Score, status: HealthStatus, missing: string): string {
   const name = key === 'overall' ? 'The run' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
   if (score === null) return `${name} was not assessed: ${missing}`;
-  const why =
-    own.length === 0
-      ? 'no alerts'
-      : own
-          .slice(0, 3)
-          .map(({ alert }) => alert.ruleId)
-          .join(', ') + (own.length > 3 ? `, and ${own.length - 3} more` : '');
-  return `${name} is ${status === 'watch' ? 'to be watched' : status} at ${score} of 100: ${why}.`;
+  const health = `${name} is ${status === 'watch' ? 'to be watched' : status}, at ${score} of 100`;
+  if (own.length === 0) return `${health}: there are no alerts.`;
+  const titles = own.slice(0, MAX_TITLES).map(({ alert }) => `${alert.title}.`);
+  const more = own.length - titles.length;
+  const rest =
+    more === 0 ? [] : [more === 1 ? 'There is one more alert.' : `There are ${more} more alerts.`];
+  return [`${health}.`, ...titles, ...rest].join(' ');
 }

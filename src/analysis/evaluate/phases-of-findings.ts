@@ -2,6 +2,7 @@
 import { evidenceRecord } from '../../records/evidence.ts';
 import type { PhaseName } from '../../records/literals.ts';
 import { PHASE_DISPLAY_NAMES, type FoundPhase } from '../phases/describe.ts';
+import { sayPositions } from '../signals/positions.ts';
 import type { Finding } from '../signals/rule-types.ts';
 
 /**
@@ -57,7 +58,7 @@ function phaseOf(
     start,
     end,
     confidence,
-    summary: `${fact.replace(/\.$/u, '')} (${axis} ${start} to ${end}).`,
+    summary: `${fact.replace(/\.$/u, '')} (${sayPositions(axis, start, end)}).`,
     evidence: observations.map(({ kind, observed, source, summary, threshold }) =>
       evidenceRecord.create({
         kind,

@@ -4,6 +4,7 @@ import { evidenceRecord } from '../../records/evidence.ts';
 import type { PhaseName } from '../../records/literals.ts';
 import type { SeriesAxis } from '../columns/run-columns.ts';
 import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
+import { sayPositions } from '../signals/positions.ts';
 import { riseOf, type Episode } from './divergence.ts';
 import type { PhaseView } from './find-phases.ts';
 import type { Segment } from './segments.ts';
@@ -68,7 +69,7 @@ export function describePhase(
     start: segment.start,
     end,
     confidence: support * margin,
-    summary: `${main?.text ?? ''} (${axis} ${segment.start} to ${end}).`,
+    summary: `${main?.text ?? ''} (${sayPositions(axis, segment.start, end)}).`,
     evidence: observations.map(({ observed, source, text, threshold }) =>
       evidenceRecord.wrap({
         kind: 'metric',
@@ -262,7 +263,7 @@ function pointsIn({ failedFrom, primary }: PhaseView, start: number, end: number
 }
 
 function moveText(before: number, after: number, fall: number, isRate: boolean): string {
-  const numbers = `from ${short(before)} to ${short(after)}`;
+  const numbers = `from ${shortBeside(before, after)} to ${shortBeside(after, before)}`;
   if (before === after) return `stayed at ${short(after)}`;
   const verb = after < before ? 'fell' : 'rose';
   if (isRate) return `${verb} by ${short(Math.abs(fall) * 100)} points, ${numbers}`;
@@ -274,6 +275,14 @@ function moveText(before: number, after: number, fall: number, isRate: boolean):
 
 function percent(share: number): string {
   return `${short(share * 100)} %`;
+}
+
+/** A number beside another: with as many digits as it takes to tell them apart, six at most. */
+function shortBeside(value: number, other: number): string {
+  const isApart = (digits: number): boolean =>
+    value.toPrecision(digits) !== other.toPrecision(digits);
+  const digits = [3, 4, 5].find(isApart) ?? 6;
+  return String(Number(value.toPrecision(digits)));
 }
 
 /** Three digits are what a sentence can hold. */

@@ -15,6 +15,7 @@ import { inOrderOfInterest } from '../compare/metric-order.ts';
 import { groupAlerts, type AlertGroup } from '../evaluate/alert-groups.ts';
 import { evidenceOf } from '../evaluate/analyze-columns.ts';
 import { sayVerdict } from '../evaluate/verdict.ts';
+import { sayPositions } from '../signals/positions.ts';
 import { findRoleSeries } from '../signals/roles/loss-roles.ts';
 import type { Plot } from './report-plot.ts';
 
@@ -232,7 +233,7 @@ function plotOf(
     bands:
       axis === phaseAxis
         ? phases.map(({ displayName, stepEnd, stepStart }) => ({
-            name: `${displayName} (${axis} ${stepStart} to ${stepEnd})`,
+            name: `${displayName} (${sayPositions(axis, stepStart, stepEnd)})`,
             start: stepStart,
             end: stepEnd,
           }))

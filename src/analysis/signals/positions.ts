@@ -47,6 +47,11 @@ export function saySpan({ from, to }: RunSpan): string {
   return `from ${start} to ${end.replace(`${unit} `, '')}`;
 }
 
+/** The positions from one to another on an axis, both inclusive, for brackets: `epoch 3 to 5`, `epoch 1`. */
+export function sayPositions(axis: 'step' | 'epoch', start: number, end: number): string {
+  return start === end ? `${axis} ${start}` : `${axis} ${start} to ${end}`;
+}
+
 /** The row at or before a position on the axis of a series; -1 when all come later. */
 export function rowBefore(series: PlacedColumns, position: number): number {
   return indexAtOrBefore(axisOf(series), position);

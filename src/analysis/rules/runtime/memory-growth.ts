@@ -32,9 +32,9 @@ export const memoryGrowth = defineRule({
   detects: 'Memory or tensors that grow from one part of the run to the next and are never freed.',
   source: 'SageMaker Debugger (GPUMemoryIncrease: 5 to 10 %); the lower envelope is ours',
   cause:
-    'something of every step is never released: tensors outside tf.tidy, a growing list, listeners',
+    'something of every step is never released: a list of losses that keeps their graphs, a cache, the workers that load data',
   advice:
-    'compare tf.memory().numTensors before and after a step, and dispose or tidy what is left over',
+    'record numbers in place of tensors, and leave out one part of the step after another until the growth stops',
   live: 'trend',
   thresholds: {
     memoryGrowthMinShare: { value: 0.1, doc: 'Least growth over the run after its first sixth.' },
@@ -63,6 +63,8 @@ export const memoryGrowth = defineRule({
       return `The ${watched.what} grew from ${show(first)} to ${show(last)} and was not freed${end}.`;
     },
     confidence: ({ watched }) => watched.confidence,
+    cause: ({ watched }) => CAUSES[kindOf(watched)].cause,
+    advice: ({ watched }) => CAUSES[kindOf(watched)].advice,
     evidence: ({ all }, t) =>
       all.map(({ first, last, span, watched }) => ({
         kind: 'telemetry',
@@ -74,6 +76,27 @@ export const memoryGrowth = defineRule({
       })),
   },
 });
+
+type Kind = 'tensors' | 'heap' | 'memory';
+
+/** Live tensors are counted by TensorFlow.js, heaps are those of JavaScript; other memory is that of any program. */
+const CAUSES: Readonly<Record<Kind, { readonly cause?: string; readonly advice?: string }>> = {
+  tensors: {
+    cause: 'tensors that a step makes are never disposed of',
+    advice:
+      'compare tf.memory().numTensors before and after a step, and dispose of what is left over or wrap the step in tf.tidy',
+  },
+  heap: {
+    cause: 'something of every step stays referenced: a growing list, a listener, a tensor',
+    advice: 'take two heap snapshots some steps apart, and look at what is new in the second',
+  },
+  memory: {},
+};
+
+function kindOf({ name }: Watched): Kind {
+  if (name === 'tensorCount' || name === 'tensorBytes') return 'tensors';
+  return name === 'heapUsedBytes' || name === 'pageMemoryBytes' ? 'heap' : 'memory';
+}
 
 /** Memory that is never freed: its lowest values after the start and at the end of the run. */
 type Growth = {
