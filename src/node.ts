@@ -4,6 +4,7 @@
  */
 export { openFileStorage } from './store/sql/node/file-storage.ts';
 export { openPostgresStorage } from './store/sql/node/postgres-storage.ts';
+export { startProfiler } from './instruments/profiler/start-profiler.ts';
 export { nodePlatform } from './session/platforms/node/platform.ts';
 export { serveStore, type ServedStore, type ServeOptions } from './service/node/serve.ts';
 export {

@@ -2,13 +2,14 @@
 export { Timers, type TimersOptions } from './instruments/timers/timers.ts';
 export { type RunningTimer, type Timer, type TimerOptions } from './instruments/timers/timer.ts';
 export { readTimers, type TimerStatistics } from './profile/timer-records.ts';
+export { profilerOf, startProfiler } from './instruments/profiler/start-profiler.ts';
 export { ActiveScope, Profiler } from './instruments/profiler/profiler.ts';
 export {
   type ProfileMetricContext,
-  type ProfiledTensors,
   type ProfileMetric,
   type ProfilerOptions,
 } from './instruments/profiler/profiler-options.ts';
+export { type TensorSource } from './base/profiling.ts';
 export { type WatchedDevice } from './instruments/profiler/device-memory.ts';
 export { readProfiles } from './profile/profile-records.ts';
 export {
@@ -28,7 +29,7 @@ export {
   type ProfileMeasure,
   type ProfileValues,
 } from './profile/measures.ts';
-export { ProfileStep } from './profile/steps.ts';
+export { ProfileStep } from './base/profile-steps.ts';
 export { profileYaml } from './profile/export-yaml.ts';
 export { profileTrace, type ChromeTrace } from './profile/export-trace.ts';
 export { profileJson } from './profile/export-json.ts';
@@ -41,3 +42,10 @@ export {
   type StepTotals,
   type SummaryComparison,
 } from './profile/compare.ts';
+export {
+  progressOf,
+  readProgress,
+  type ProgressPoint,
+  type ProgressTotal,
+  type RunProgress,
+} from './profile/progress.ts';

@@ -6,8 +6,22 @@
 /** Ends a span; `hasFailed` says that its work threw. */
 export type SpanEnd = (hasFailed: boolean) => void;
 
-/** Is told of spans. Undefined where it does not want this one. */
-export type SpanListener = (name: string, runId: string | undefined) => SpanEnd | undefined;
+/** The part of TensorFlow.js that tells how much memory its tensors have. */
+export type TensorSource = {
+  memory(): {
+    readonly numTensors: number;
+    readonly numBytes: number;
+    readonly numBytesInGPU?: number;
+  };
+};
+
+/** Is told of spans. */
+export interface SpanListener {
+  /** A span begins. Undefined where the listener does not want this one. */
+  open(name: string, runId: string | undefined): SpanEnd | undefined;
+  /** A run is trained with this framework. */
+  tensors(source: TensorSource, runId: string): void;
+}
 
 const listeners = new Set<SpanListener>();
 
@@ -17,10 +31,20 @@ export function onSpan(listener: SpanListener): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Whether a profiler is open. */
+export function isObserved(): boolean {
+  return listeners.size > 0;
+}
+
+/** Tells the listeners of a run which framework it is trained with. */
+export function offerTensors(source: TensorSource, runId: string): void {
+  for (const listener of listeners) listener.tensors(source, runId);
+}
+
 /** Opens a span, of a run or of the process. Undefined where nobody is interested. */
 export function openSpan(name: string, runId?: string): SpanEnd | undefined {
   if (listeners.size === 0) return undefined;
-  const ends = [...listeners].flatMap((listener) => listener(name, runId) ?? []);
+  const ends = [...listeners].flatMap((listener) => listener.open(name, runId) ?? []);
   if (ends.length === 0) return undefined;
   return (hasFailed) => {
     for (const end of ends) end(hasFailed);
@@ -38,5 +62,22 @@ export async function inSpan<T>(name: string, work: () => Promise<T>): Promise<T
     return result;
   } finally {
     end(hasFailed);
+  }
+}
+
+/** Passes on what a generator makes, in a span from the first item asked for to the end. */
+export async function* inSpanOf<T>(
+  name: string,
+  items: AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  const end = openSpan(name);
+  let hasFailed = false;
+  try {
+    yield* items;
+  } catch (error) {
+    hasFailed = true;
+    throw error;
+  } finally {
+    end?.(hasFailed);
   }
 }

@@ -1,7 +1,7 @@
 /** What a profile says: where its peak is, what grows and is not given back, how much of the time is not training. */
 import { MEMORY_MEASURES } from './measures.ts';
 import type { Profile, ProfileScope } from './profile.ts';
-import { OTHER_STEPS, ProfileStep, TRAINING_STEPS } from './steps.ts';
+import { OTHER_STEPS, ProfileStep, TRAINING_STEPS } from '../base/profile-steps.ts';
 
 /** A finding about a profile. */
 export type ProfileFinding =

@@ -3,7 +3,7 @@ import { invalidInput } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { optional, positive, readOptions } from '../base/options.ts';
 
-/** Type of the event. Its payload has `epochs`, `steps_per_epoch` and `steps`; what is not known is null. */
+/** Type of the event. Its payload has `epochs`, `steps_per_epoch` and `steps`, null where that is not known, and `by`: `program` or `fit`. */
 export const TRAINING_TOTAL = 'training_total';
 
 /** How long a training is meant to be: `steps`, or `epochs`, or `epochs` and `stepsPerEpoch`. */
@@ -33,5 +33,6 @@ export function totalPayload(total: TrainingTotal): JsonObject {
     epochs: epochs ?? null,
     steps_per_epoch: stepsPerEpoch ?? null,
     steps: steps ?? product,
+    by: 'program',
   };
 }

@@ -3,12 +3,14 @@ import { checkFlag, checkOptionNames, checkPositive, isGiven } from '../base/ass
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
+import { isNode } from '../base/runtime.ts';
 import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
 import { checkLabel, checkStorable } from '../base/names.ts';
 import { defaultLocation, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import { loadPlatform } from './platforms/platform.ts';
+import type { TrainingSession } from './training-session.ts';
 import type { RecordingCallback } from './storing/recording-health.ts';
 
 /** Where runs are stored and sent to, and how the session behaves. */
@@ -30,6 +32,12 @@ export type SessionOptions = PersistenceOptions & {
    * {@link RecordingProblem}.
    */
   readonly onRecordingProblem?: RecordingCallback | undefined;
+  /**
+   * Whether the program is profiled, with scopes for epochs, evaluation and what else Quark knows of. In Node true is enough, and the
+   * variable `QUARK_PROFILING=1` says the same; a page hands in `startProfiler` of `quark-sdk/profiler`, or a function that makes a
+   * `Profiler` with options of its own. Default false.
+   */
+  readonly profile?: boolean | ((session: TrainingSession) => unknown) | undefined;
   /** The clock of time stamps and timers; for tests. */
   readonly clock?: Clock | undefined;
 };
@@ -77,6 +85,7 @@ const SESSION_NAMES = [
   'handleSignals',
   'onRecordingProblem',
   'clock',
+  'profile',
   ...PERSISTENCE_NAMES,
 ] as const;
 const START_NAMES = [
@@ -187,6 +196,11 @@ export function clockOf(options: SessionOptions): Clock {
 function checkSessionOptions(options: SessionOptions, otherNames: readonly string[]): void {
   checkOptionNames('options', options, [...otherNames, ...SESSION_NAMES]);
   persistenceOf(options);
+  const { profile } = options;
+  if (isGiven(profile) && typeof profile !== 'boolean' && typeof profile !== 'function')
+    throw invalidInput('profile', profile, 'true, false or a function');
+  if (profile === true && !isNode())
+    throw invalidInput('profile', profile, 'startProfiler of quark-sdk/profiler, in a page');
   const { storage, storageDir, leaseTtlMs, handleSignals, onRecordingProblem } = options;
   if (storageDir !== undefined && (typeof storageDir !== 'string' || storageDir === ''))
     throw invalidInput('storageDir', storageDir, 'a directory, a name or a storage URI');

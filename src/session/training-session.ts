@@ -22,6 +22,7 @@ import {
   type UserAlertOptions,
 } from './event-logger.ts';
 import { openKnownRun, openNewRun } from './open-session.ts';
+import { beginProfile } from './platforms/begin-profile.ts';
 import { RecordWriter } from './record-writer.ts';
 import type { RecordingStatus } from './storing/recording-health.ts';
 import { RunContext } from './run-context.ts';
@@ -41,6 +42,7 @@ import {
   checkStartOptions,
   clockOf,
   type ResumeRunOptions,
+  type SessionOptions,
   type StartRunOptions,
 } from './run-options.ts';
 import { checkRunning } from './run-state.ts';
@@ -78,7 +80,8 @@ export class TrainingSession implements AsyncDisposable {
    *   also when the store cannot be opened or written
    */
   static async startRun(options: StartRunOptions): Promise<TrainingSession> {
-    return new TrainingSession(await openNewRun(options, checkStartOptions(options)));
+    const checked = checkStartOptions(options);
+    return TrainingSession.#begin(await openNewRun(options, checked), options);
   }
 
   /**
@@ -109,7 +112,7 @@ export class TrainingSession implements AsyncDisposable {
         payload: { previous_status: previous, resume_count: run.resumeCount },
       };
     });
-    return new TrainingSession(core);
+    return TrainingSession.#begin(core, options);
   }
 
   /**
@@ -128,7 +131,7 @@ export class TrainingSession implements AsyncDisposable {
       checkRunning(run, 'joined');
       return { run, stored };
     });
-    return new TrainingSession(core);
+    return TrainingSession.#begin(core, options);
   }
 
   /**
@@ -165,6 +168,17 @@ export class TrainingSession implements AsyncDisposable {
     }
     await session.#finish(() => session.close());
     return result;
+  }
+
+  static async #begin(core: SessionCore, { profile }: SessionOptions): Promise<TrainingSession> {
+    const session = new TrainingSession(core);
+    try {
+      await beginProfile(session, profile);
+    } catch (error) {
+      await core.close().catch(() => undefined);
+      throw error;
+    }
+    return session;
   }
 
   /** The run as this session last saw it. */

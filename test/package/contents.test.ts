@@ -263,6 +263,7 @@ describe('exported names', () => {
         "restoreBackup",
         "saveRetention",
         "serveStore",
+        "startProfiler",
         "verifyBackup",
         "verifySync",
       ]
@@ -470,8 +471,12 @@ describe('exported names', () => {
         "profileJson",
         "profileTrace",
         "profileYaml",
+        "profilerOf",
+        "progressOf",
         "readProfiles",
+        "readProgress",
         "readTimers",
+        "startProfiler",
         "stepTotals",
       ]
     `);

@@ -1,4 +1,6 @@
 /** The parts of onnxruntime-web that are used, as shapes: the library is handed in and never imported. */
+import { inSpan } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { invalidInput } from '../../base/errors.ts';
 import type { TensorData } from '../../kernel/kernel.ts';
 import type { RetainedTensor } from '../../instruments/probes/model-source.ts';
@@ -58,7 +60,10 @@ export async function createSession(
 ): Promise<OrtSession> {
   checkOrt(ort);
   // What the module's own declarations promise: its overloads cannot be written as one structural type.
-  return (await ort.InferenceSession.create(bytes, options as never)) as OrtSession;
+  const made = await inSpan(ProfileStep.MODEL_LOADING, () =>
+    ort.InferenceSession.create(bytes, options as never),
+  );
+  return made as OrtSession;
 }
 
 /** Makes a tensor, which keeps `data`. */

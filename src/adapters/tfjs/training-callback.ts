@@ -12,6 +12,7 @@ import {
   positive,
   readOptions,
 } from '../../base/options.ts';
+import { TRAINING_TOTAL } from '../../records/training-total.ts';
 import { EventLogger } from '../../session/event-logger.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { lastPosition } from '../../session/last-position.ts';
@@ -31,6 +32,9 @@ import {
 } from './callback-options.ts';
 import { BatchWatch } from './batch-watch.ts';
 import { refuseEndlessList } from './callback-order.ts';
+import { FitScopes } from './fit-scopes.ts';
+import { totalOfFit, withParams } from './fit-total.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
@@ -49,9 +53,9 @@ export interface QuarkCallback {
   readonly onEpochEnd: (epoch: number, logs?: TfjsLogs) => Promise<void>;
   readonly onBatchBegin: (batch?: number, logs?: TfjsLogs) => Promise<void>;
   readonly onBatchEnd: (batch: number, logs?: TfjsLogs) => Promise<void>;
-  /** Does nothing; `fit` calls it when the callback stands in a list behind a `tf.Callback`. */
-  readonly setParams: () => void;
-  /** Does nothing, for the same reason: the model was given to {@link quarkCallback}. */
+  /** Called by `fit` with how long it is, when the callback is in a list behind a `tf.Callback`. */
+  readonly setParams: (params?: unknown) => void;
+  /** Does nothing; `fit` calls it in the same case. The model was given to {@link quarkCallback}. */
   readonly setModel: () => void;
   /** Step that the next batch will get. In a session that has resumed its run it is known once `fit` has begun. */
   readonly nextStep: number;
@@ -154,6 +158,7 @@ class TrainingCallback implements QuarkCallback {
   readonly #probes: TrainingProbes;
   readonly #batches: DataDiagnostics | undefined;
   readonly #batchWatch: BatchWatch | undefined;
+  readonly #scopes: FitScopes;
   #epochsSeen = 0;
   readonly #clock: StepClock;
   /** The given start. */
@@ -166,6 +171,8 @@ class TrainingCallback implements QuarkCallback {
   #epochBatches = 0;
   /** Time of the batch before, recorded once it is known that no validation was in it. */
   #pendingTime: (BatchTimes & { readonly step: number }) | undefined;
+  /** How long the fit is, where `setParams` was told. */
+  #params: unknown;
   #hasStarted = false;
   #isTraining = false;
   #failures = 0;
@@ -195,6 +202,7 @@ class TrainingCallback implements QuarkCallback {
         ? undefined
         : new SystemTelemetry(session, { ...CALLBACK_TELEMETRY, tf, ...telemetry });
     this.#probes = new TrainingProbes(session, tf, model, options);
+    this.#scopes = new FitScopes(handleOf(session), model, tf);
     if (options.batches === false) return;
     this.#batches = new DataDiagnostics(session);
     this.#batchWatch = new BatchWatch(session, { diagnostics: this.#batches, model, tf });
@@ -224,11 +232,19 @@ class TrainingCallback implements QuarkCallback {
   }
 
   // fit may take the functions off the object (it makes a CustomCallback of them): they are bound to this one.
-  readonly onTrainBegin = async (logs?: TfjsLogs): Promise<void> => {
+  readonly onTrainBegin = withParams<TfjsLogs>((params, logs) => this.#trainBegin(params, logs));
+
+  async #trainBegin(params: unknown, logs?: TfjsLogs): Promise<void> {
     refuseEndlessList(logs);
     this.#isTraining = true;
     this.#epochShift = undefined;
+    this.#scopes.begin(ProfileStep.TRAINING);
     this.#pendingTime = undefined;
+    const total = totalOfFit(params ?? this.#params, this.#nextStep, this.#nextEpoch);
+    if (total !== undefined)
+      this.#record(() => {
+        this.#events.log(TRAINING_TOTAL, { severity: 'debug', payload: total });
+      });
     this.#record(() => this.#batchWatch?.attach());
     await this.#try(() => this.#beginBehind());
     await this.#try(() => this.#probes.begin());
@@ -247,7 +263,7 @@ class TrainingCallback implements QuarkCallback {
         },
       });
     });
-  };
+  }
 
   /** The first fit of a session that has resumed its run goes on where the run had got to. */
   async #beginBehind(): Promise<void> {
@@ -263,6 +279,7 @@ class TrainingCallback implements QuarkCallback {
       (this.#nextEpoch === undefined || this.#nextEpoch < epoch ? epoch : this.#nextEpoch) - epoch;
     this.#epoch = epoch + this.#epochShift;
     this.#epochBatches = 0;
+    this.#scopes.begin(ProfileStep.EPOCH);
     this.#clock.beginEpoch();
   };
 
@@ -273,10 +290,12 @@ class TrainingCallback implements QuarkCallback {
     this.#batchWatch?.beginStep(
       this.#epochsSeen < ALL_BATCHES || this.#nextStep % SOME_BATCHES === 0,
     );
+    this.#scopes.beginStep();
     this.#clock.beginBatch();
   };
 
   readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
+    this.#scopes.end(ProfileStep.FIRST_STEP);
     if (this.#isInterrupted()) return;
     const step = this.#nextStep;
     this.#record(() => this.#probes.endStep(step, this.#epoch));
@@ -303,6 +322,7 @@ class TrainingCallback implements QuarkCallback {
   };
 
   readonly onEpochEnd = async (_epoch: number, logs: TfjsLogs = {}): Promise<void> => {
+    this.#scopes.end(ProfileStep.EPOCH);
     if (this.#isInterrupted()) return;
     const values = await readLogs(logs);
     const hasValidation = values.some(([name]) => name.startsWith('val_'));
@@ -336,6 +356,7 @@ class TrainingCallback implements QuarkCallback {
 
   readonly onTrainEnd = async (): Promise<void> => {
     this.#isTraining = false;
+    this.#scopes.end(ProfileStep.TRAINING);
     this.#batchWatch?.detach();
     await this.#try(() => this.#probes.end());
     if (this.#isInterrupted()) return;
@@ -343,11 +364,14 @@ class TrainingCallback implements QuarkCallback {
     await this.#flush();
   };
 
-  readonly setParams = (): void => {};
+  readonly setParams = (params?: unknown): void => {
+    this.#params = params;
+  };
   readonly setModel = (): void => {};
 
   async close(): Promise<void> {
     this.#trainings.remove(this);
+    this.#scopes.close();
     this.#batchWatch?.detach();
     await this.#try(() => this.#probes.close());
     if (this.#ownsMetrics) await this.#metrics.close();

@@ -1,4 +1,6 @@
 /** The analyzer over a stored run. */
+import { inSpan } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { literal, optional, readOptions, text } from '../../base/options.ts';
 import { RunReader } from '../../read/run-reader.ts';
 import { alertTable, type AlertRecord } from '../../records/alert.ts';
@@ -105,7 +107,11 @@ export class AnalyzerEngine {
    * @throws {SessionStoreError} when the run cannot be read; in strict mode, and for a run opened with `openRun`, also when the
    * result cannot be stored: `read_only` among others; pass `persist: false` for a store that cannot be written
    */
-  async analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
+  analyze(options: AnalyzeRunOptions = {}): Promise<AnalyzerResult> {
+    return inSpan(ProfileStep.ANALYSIS, () => this.#analyze(options));
+  }
+
+  async #analyze(options: AnalyzeRunOptions): Promise<AnalyzerResult> {
     const run = this.#run;
     const { replaceExistingOutputs } = this.#settings;
     const checked = checkAnalysisOptions(options, replaceExistingOutputs, run.runId);

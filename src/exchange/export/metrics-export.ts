@@ -1,4 +1,6 @@
 /** Metrics for other programs. Values survive the way there and back bit for bit. */
+import { inSpanOf } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import { metricTable } from '../../records/metric.ts';
@@ -24,9 +26,16 @@ const CSV_HEADER = 'sequence,timestamp,metric_key,step,epoch,value\r\n';
  * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
  */
-export async function* exportMetricsCsv(
+export function exportMetricsCsv(
   reader: RunReader,
   filter: MetricFilter = {},
+): AsyncGenerator<string, void, undefined> {
+  return inSpanOf(ProfileStep.EXPORT, csvChunks(reader, filter));
+}
+
+async function* csvChunks(
+  reader: RunReader,
+  filter: MetricFilter,
 ): AsyncGenerator<string, void, undefined> {
   const points = await reader.readMetricColumns(filter);
   const keys = points.keys.map(csvText);

@@ -2,6 +2,8 @@
  * A run as a file store of MLflow: the layout that its documentation describes and its `FileStore` reads, a file for each metric, parameter
  * and tag, and `meta.yaml` for run and experiment.
  */
+import { inSpanOf } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { getPayload } from '../../instruments/artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../../instruments/artifacts/payload.ts';
@@ -62,9 +64,16 @@ const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
  * @yields files, in order
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  */
-export async function* exportMlflow(
+export function exportMlflow(
   reader: RunReader,
   options: ExportMlflowOptions = {},
+): AsyncGenerator<ExportedFile, void, undefined> {
+  return inSpanOf(ProfileStep.EXPORT, mlflowFiles(reader, options));
+}
+
+async function* mlflowFiles(
+  reader: RunReader,
+  options: ExportMlflowOptions,
 ): AsyncGenerator<ExportedFile, void, undefined> {
   checkOptionNames('options', options, ['root', 'portableNames', 'signal', 'onProblem']);
   const { root = 'mlruns', portableNames = false, signal, onProblem } = options;

@@ -3,6 +3,8 @@
  * dictionaries for names, GZIP by the platform's own compressor. Written by hand because what a record holds has to come back bit for
  * bit: a NaN with its payload, a negative zero, null beside NaN.
  */
+import { inSpanOf } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { crc32 } from '../../base/crc32.ts';
 import type { RunReader } from '../../read/run-reader.ts';
 import { tableBatches } from '../../read/table-batches.ts';
@@ -43,10 +45,18 @@ const PAGE_ITEMS = 1 << 20;
  * @yields bytes of the file, in order
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
  */
-export async function* exportTableParquet(
+export function exportTableParquet(
   reader: RunReader,
   table: TableName,
   options: ExportTableOptions = {},
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  return inSpanOf(ProfileStep.EXPORT, parquetChunks(reader, table, options));
+}
+
+async function* parquetChunks(
+  reader: RunReader,
+  table: TableName,
+  options: ExportTableOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   const definition = exportedTable(table, options);
   const columns = parquetColumns(definition);

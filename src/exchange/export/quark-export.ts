@@ -1,4 +1,6 @@
 /** One file with everything of a run, or of several, as their store has it. */
+import { inSpanOf } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, SessionStoreError } from '../../base/errors.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
@@ -43,9 +45,16 @@ export type ExportQuarkOptions = {
  * @throws {QuarkError} `invalid_input`; `aborted`
  * @throws {SessionStoreError} `busy` when the run was merged while it was read: export again
  */
-export async function* exportQuark(
+export function exportQuark(
   runs: RunReader | readonly RunReader[],
   options: ExportQuarkOptions = {},
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  return inSpanOf(ProfileStep.EXPORT, quarkChunks(runs, options));
+}
+
+async function* quarkChunks(
+  runs: RunReader | readonly RunReader[],
+  options: ExportQuarkOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   checkOptionNames('options', options, ['signal', 'onProblem', 'onBytes']);
   const readers: readonly RunReader[] = isReader(runs) ? [runs] : runs;

@@ -1,6 +1,8 @@
 /**
  * Runs for TensorBoard: one event file with scalars, histograms, texts and hyperparameters.
  */
+import { inSpanOf } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { getPayload } from '../../instruments/artifacts/parts.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
@@ -40,9 +42,16 @@ export function tensorBoardFileName(run: RunRecord): string {
  * @throws {QuarkError} `invalid_input` naming the filter
  * @throws {SessionStoreError} when an artifact cannot be read
  */
-export async function* exportTensorBoard(
+export function exportTensorBoard(
   reader: RunReader,
   filter: MetricFilter = {},
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  return inSpanOf(ProfileStep.EXPORT, tensorBoardChunks(reader, filter));
+}
+
+async function* tensorBoardChunks(
+  reader: RunReader,
+  filter: MetricFilter,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   const points = await reader.readMetricColumns(filter);
   const { config, endedAt, id, startedAt, status } = reader.run;

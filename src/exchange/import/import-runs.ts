@@ -1,4 +1,6 @@
 /** From files to runs in a store. */
+import { inSpan } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { toHex } from '../../base/hex.ts';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
@@ -110,10 +112,18 @@ const OPTION_NAMES = [
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
  */
-export async function importRuns(
+export function importRuns(
   given: readonly InputFile[],
   store: Store,
   options: ImportOptions = {},
+): Promise<ImportReport> {
+  return inSpan(ProfileStep.IMPORT, () => importAll(given, store, options));
+}
+
+async function importAll(
+  given: readonly InputFile[],
+  store: Store,
+  options: ImportOptions,
 ): Promise<ImportReport> {
   checkStore(store);
   const settings = checkOptions(given, options);

@@ -148,6 +148,8 @@ class NvidiaLines {
   readonly #onSample: (sample: GpuSample) => void;
   #pending = '';
   #gpus: GpuReading[] = [];
+  /** GPUs of a complete sample; 0 before the first. */
+  #size = 0;
   #atMs = 0;
 
   constructor(onSample: (sample: GpuSample) => void) {
@@ -160,13 +162,19 @@ class NvidiaLines {
     for (const line of lines) {
       const gpu = parseNvidia(line);
       if (gpu === undefined) continue;
-      if (this.#gpus.some(({ index }) => index === gpu.index)) this.finish();
+      if (this.#gpus.some(({ index }) => index === gpu.index)) this.#complete();
       this.#gpus.push(gpu);
       this.#atMs = nowMs;
     }
   }
 
+  /** The last sample, where none of its GPUs is missing. */
   finish(): void {
+    if (this.#gpus.length === this.#size) this.#complete();
+  }
+
+  #complete(): void {
+    this.#size = this.#gpus.length;
     if (this.#gpus.length > 0) this.#onSample({ atMs: this.#atMs, gpus: this.#gpus });
     this.#gpus = [];
   }

@@ -1,6 +1,7 @@
 /** The settings of a profiler: names, defaults, checks. */
 import { invalidInput } from '../../base/errors.ts';
 import { callable, flag, numberWhere, optional, orNull, readOptions } from '../../base/options.ts';
+import type { TensorSource } from '../../base/profiling.ts';
 import { PROFILE_MEASURES, type ProfileValues } from '../../profile/measures.ts';
 import { watchDevice, type WatchedDevice } from './device-memory.ts';
 
@@ -36,19 +37,10 @@ export type ProfileMetric = {
   readonly collect: (context: ProfileMetricContext) => number | null | undefined;
 };
 
-/** The part of TensorFlow.js that is read: pass `tf`. */
-export type ProfiledTensors = {
-  memory(): {
-    readonly numTensors: number;
-    readonly numBytes: number;
-    readonly numBytesInGPU?: number;
-  };
-};
-
 /** Options of {@link Profiler}. */
 export type ProfilerOptions = {
   /** TensorFlow.js, for the tensors that are alive and the memory that they have on a GPU. Default null. */
-  readonly tf?: ProfiledTensors | null | undefined;
+  readonly tf?: TensorSource | null | undefined;
   /** WebAssembly memories, or functions that return their bytes, by name; default none. They are measured together. */
   readonly memories?:
     | Readonly<Record<string, { readonly buffer: ArrayBufferLike } | (() => number)>>
@@ -71,7 +63,7 @@ const MAX_CHECKPOINTS = 1_000_000;
 const METRIC_NAME = /^[a-z][a-z0-9_]{0,99}$/;
 
 const RULES = {
-  tf: orNull((field: string, value: ProfiledTensors) => {
+  tf: orNull((field: string, value: TensorSource) => {
     if (typeof value.memory !== 'function')
       throw invalidInput(field, value, 'TensorFlow.js, or null');
     return value;
@@ -138,17 +130,25 @@ function checkMetrics(field: string, metrics: readonly ProfileMetric[]): readonl
 
 /** What is measured beside the process: tensors, memories, devices. */
 export class ExtraMeter {
-  readonly #settings: Pick<ProfilerSettings, 'memories' | 'tf'>;
+  readonly #memories: ProfilerSettings['memories'];
+  #tf: TensorSource | null;
   readonly #devices: readonly ReturnType<typeof watchDevice>[];
 
   constructor({ devices, memories, tf }: ProfilerSettings) {
-    this.#settings = { memories, tf };
+    this.#memories = memories;
+    this.#tf = tf;
     this.#devices = (devices ?? []).map((device) => watchDevice(device));
+  }
+
+  /** Reads these tensors from now on, unless others were handed in. */
+  offer(tf: TensorSource): void {
+    this.#tf ??= tf;
   }
 
   /** Adds to `values`. What throws, such as TensorFlow.js before its backend is ready, is left out. */
   read(values: Record<string, number>): void {
-    const { memories, tf } = this.#settings;
+    const memories = this.#memories;
+    const tf = this.#tf;
     if (tf !== null) {
       try {
         const { numBytes, numBytesInGPU, numTensors } = tf.memory();

@@ -14,7 +14,7 @@ import {
   type RecordedProfile,
   type ScopeMark,
 } from '../../profile/profile.ts';
-import { ProfileStep } from '../../profile/steps.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
@@ -71,7 +71,12 @@ interface Inner {
   begin(name: string, extras: ScopeExtras): OpenScope;
   end(scope: OpenScope, hasFailed: boolean): void;
 }
-type ScopeExtras = { readonly parentId?: number | undefined; readonly isAutomatic?: boolean };
+type ScopeExtras = {
+  readonly parentId?: number | undefined;
+  readonly isAutomatic?: boolean;
+  /** Whether it may be going on beside what the program does, so that nothing is inside of it by itself. */
+  readonly isBeside?: boolean;
+};
 
 function openScope(profiler: Inner, name: string, extras: ScopeExtras = {}): ActiveScope {
   return new ActiveScope(profiler, profiler.begin(checkLabel('name', name), extras));
@@ -146,6 +151,8 @@ export class Profiler implements AsyncDisposable {
   readonly #undo: (() => void)[] = [];
   /** Scopes that are open, the innermost last. */
   readonly #open: OpenScope[] = [];
+  /** Of these, those that nothing is inside of. */
+  readonly #beside = new WeakSet<OpenScope>();
   readonly #inner: Inner;
   #nextScope = 0;
   #dropped = 0;
@@ -186,7 +193,14 @@ export class Profiler implements AsyncDisposable {
     };
     this.#measure(ProfileStep.START, null);
     if (this.#settings.automatic)
-      this.#undo.push(onSpan((name, runId) => this.#automatic(name, runId)));
+      this.#undo.push(
+        onSpan({
+          open: (name, runId) => this.#automatic(name, runId),
+          tensors: (source, runId) => {
+            if (runId === this.#handle?.runId) this.#extras.offer(source);
+          },
+        }),
+      );
   }
 
   /**
@@ -291,9 +305,12 @@ export class Profiler implements AsyncDisposable {
     this.#recorder?.ended({ droppedCheckpoints, endedMs: this.#endedMs, summary: this.#summary });
   }
 
-  #begin(name: string, { isAutomatic = false, parentId }: ScopeExtras): OpenScope {
-    const around = parentId ?? this.#open.at(-1)?.id ?? null;
+  #begin(name: string, extras: ScopeExtras): OpenScope {
+    const { isAutomatic = false, isBeside = false, parentId } = extras;
+    const innermost = this.#open.findLast((one) => !this.#beside.has(one));
+    const around = parentId ?? innermost?.id ?? null;
     const scope = { id: this.#nextScope++, name, parentId: around, isAutomatic };
+    if (isBeside) this.#beside.add(scope);
     const mark = { ...scope, boundary: 'start', hasFailed: false } as const;
     // What is begun beyond the limit is not ended either.
     if (this.#measure(`${name} Start`, mark) !== undefined) this.#open.push(scope);
@@ -309,7 +326,8 @@ export class Profiler implements AsyncDisposable {
 
   #automatic(name: string, runId: string | undefined): SpanEnd | undefined {
     if (runId !== undefined && runId !== this.#handle?.runId) return undefined;
-    const scope = this.#begin(name, { isAutomatic: true });
+    // What belongs to no run, such as kernels that are loaded, often goes on in the background.
+    const scope = this.#begin(name, { isAutomatic: true, isBeside: runId === undefined });
     return (hasFailed) => this.#end(scope, hasFailed);
   }
 

@@ -49,6 +49,8 @@ import type {
   TensorUnitStats,
   TensorUnitStatsOptions,
 } from '../kernel.ts';
+import { inSpan } from '../../base/profiling.ts';
+import { ProfileStep } from '../../base/profile-steps.ts';
 import { mergeHistograms } from './histogram-bins.ts';
 import { loadKernel } from './load.ts';
 import { mergeTensorPairStats, mergeTensorStats } from './results.ts';
@@ -64,7 +66,10 @@ import { mergeTensorUnitStats } from './unit-results.ts';
  */
 export async function createKernels(config: KernelsConfig = {}): Promise<Kernels> {
   const settings = checkKernelsConfig(config);
-  return new Kernels(settings, await loadKernel(settings));
+  return inSpan(
+    ProfileStep.KERNEL_START,
+    async () => new Kernels(settings, await loadKernel(settings)),
+  );
 }
 
 /** The kernels, with their worker pool. Make them with {@link createKernels}; close them when they are no longer needed. */
