@@ -1,5 +1,7 @@
 /** Names of steps that programs have in common, so that their profiles can be compared. */
 
+import { KERNEL_START } from './profiling.ts';
+
 /** Names for scopes and checkpoints. The first ones are those of AMD Quark's profiler, the others the ones that Quark opens by itself. */
 export const ProfileStep = Object.freeze({
   START: 'Start',
@@ -33,7 +35,7 @@ export const ProfileStep = Object.freeze({
   TRAINING: 'Training',
   FIRST_STEP: 'First Step',
   EPOCH: 'Epoch',
-  KERNEL_START: 'Kernel Start',
+  KERNEL_START,
   ANALYSIS: 'Analysis',
   IMPORT: 'Import',
   EXPORT: 'Export',

@@ -3,6 +3,9 @@
  * empty set. It is here so that every room can open one, and none of them has to know what a profiler is.
  */
 
+/** The span in which kernels are loaded. The names of all other steps are in `profile-steps.ts`, which a page that records does not need. */
+export const KERNEL_START = 'Kernel Start';
+
 /** Ends a span; `hasFailed` says that its work threw. */
 export type SpanEnd = (hasFailed: boolean) => void;
 

@@ -2,8 +2,7 @@
  * The way to the series kernels for programs that must not be held up: short series are computed on the calling thread, longer ones
  * are copied and go to workers. Every method of {@link SeriesKernel} is here once more, with a promise.
  */
-import { inSpan } from '../../base/profiling.ts';
-import { ProfileStep } from '../../base/profile-steps.ts';
+import { inSpan, KERNEL_START } from '../../base/profiling.ts';
 import { checkOptionNames } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput } from '../../base/errors.ts';
@@ -95,7 +94,7 @@ export async function createSeriesKernels(
   const known = KERNELS_CONFIG_NAMES.filter((name) => !FOREIGN_NAMES.has(name));
   checkOptionNames('config', config, known);
   const settings = checkKernelsConfig(config);
-  const { kernel, wasmFailure, simd, modules } = await inSpan(ProfileStep.KERNEL_START, () =>
+  const { kernel, wasmFailure, simd, modules } = await inSpan(KERNEL_START, () =>
     loadTwin<SeriesKernel>(SERIES_TWINS, settings.kernel),
   );
   const dispatcher = new Dispatcher<SeriesCall, unknown>({

@@ -49,8 +49,7 @@ import type {
   TensorUnitStats,
   TensorUnitStatsOptions,
 } from '../kernel.ts';
-import { inSpan } from '../../base/profiling.ts';
-import { ProfileStep } from '../../base/profile-steps.ts';
+import { inSpan, KERNEL_START } from '../../base/profiling.ts';
 import { mergeHistograms } from './histogram-bins.ts';
 import { loadKernel } from './load.ts';
 import { mergeTensorPairStats, mergeTensorStats } from './results.ts';
@@ -66,10 +65,7 @@ import { mergeTensorUnitStats } from './unit-results.ts';
  */
 export async function createKernels(config: KernelsConfig = {}): Promise<Kernels> {
   const settings = checkKernelsConfig(config);
-  return inSpan(
-    ProfileStep.KERNEL_START,
-    async () => new Kernels(settings, await loadKernel(settings)),
-  );
+  return inSpan(KERNEL_START, async () => new Kernels(settings, await loadKernel(settings)));
 }
 
 /** The kernels, with their worker pool. Make them with {@link createKernels}; close them when they are no longer needed. */
