@@ -6,33 +6,18 @@ import {
   type RunColumns,
   type SeriesAxis,
 } from '../columns/run-columns.ts';
+import { directionOf } from '../signals/roles/direction.ts';
 import { finitePart, type FinitePart } from '../signals/finite-part.ts';
 import type { ComparisonSettings, MetricTargetSpec } from './compare-config.ts';
 import { metricDiffRecord, type MetricDiff, type MetricDirection } from './diff-records.ts';
 import { partingOf } from './parting.ts';
 import { momentsOf, welchOfMoments, type Moments } from '../signals/student-t.ts';
 
-const LOWER =
-  /(?:^|[/_.-])(?:[a-z]*loss(?:_?\d+)?|error|err|perplexity|ppl|mae|mse|rmse|cer|wer|fid|nll|bpb|time(?!\/|_elapsed)|latency|[a-z]*time_ms)(?:$|[/_.-])/iu;
-const HIGHER =
-  /(?:^|[/_.-])(?:acc(?:uracy)?|f1|f_1|precision|recall|m?ap(?:50|75|\d+-\d+)?|auc|auroc|bleu|rouge\w*|score|iou|dice|r2|rew(?:ards?)?|returns?|throughput|samples_per_second|top\d?)(?:$|[/_.-])/iu;
-/**
- * Losses of agents and of networks that are trained against each other say how the training goes on, and are not better when lower; nor is an entropy,
- * unless it is a cross-entropy.
- */
-const NEITHER =
-  /(?:^|[/_.-])(?:(?<!cross[/_. -]?)entropy|policy|actor|critic|pg|surrogate|kl|d|g|gen|dis|disc|generator|discriminator)(?:$|[/_.-])/iu;
 /** Share of a series at its end that stands for where it arrived, and fewest values of it. */
 const TAIL_SHARE = 0.1;
 const MIN_TAIL = 5;
 /** Share of the shorter series that must lie on common places to be compared there. */
 const MIN_COMMON_SHARE = 0.5;
-/** Which way a metric is better, by its name; null where it does not say. */
-export function directionOf(key: string): MetricDirection | null {
-  if (HIGHER.test(key)) return 'higher';
-  if (NEITHER.test(key)) return null;
-  return LOWER.test(key) ? 'lower' : null;
-}
 
 /** Compares one metric; a series is null where the run has none. */
 export function diffMetric(

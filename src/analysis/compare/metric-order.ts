@@ -1,5 +1,5 @@
 /** In which order people want to see metrics: what is judged first, the machine last. */
-import { directionOf } from './metric-diff.ts';
+import { directionOf } from '../signals/roles/direction.ts';
 
 const HELD_OUT = /^(?:val|valid|validation|eval|evaluation|dev|test)[/_.]/iu;
 const LOSS = /(?:^|[/_.-])[a-z]*loss(?:_?\d+)?$/iu;

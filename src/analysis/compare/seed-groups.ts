@@ -6,7 +6,8 @@ import type { Dict } from '../../schema/record.ts';
 import type { ComparisonSettings } from './compare-config.ts';
 import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
-import { arrival, brokenKeys, directionOf, endsBroken } from './metric-diff.ts';
+import { directionOf } from '../signals/roles/direction.ts';
+import { arrival, brokenKeys, endsBroken } from './metric-diff.ts';
 import { inOrderOfInterest, someOf } from './metric-order.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from '../signals/student-t.ts';
 

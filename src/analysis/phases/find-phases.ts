@@ -5,7 +5,7 @@ import { axisOf, type MetricSeries, type SeriesAxis } from '../columns/run-colum
 import { firstAt, indexAtOrBefore } from '../columns/sorted-search.ts';
 import type { RoleSeries } from '../signals/roles/loss-roles.ts';
 import { turnsOf } from '../signals/robust-curve.ts';
-import { onAxisOf } from './align-axis.ts';
+import { onAxisOf } from '../columns/align-axis.ts';
 import { describePhase, type FoundPhase } from './describe.ts';
 import { findExcursions, withoutEvents, type Episode } from './divergence.ts';
 import { findOverfitting, type Overfitting } from './overfitting.ts';

@@ -10,7 +10,7 @@ import { tabulateHardBatches, type HardBatchTable } from '../batches/tabulate.ts
 import { axisOf, type MetricSeries, type RunColumns } from '../columns/run-columns.ts';
 import { flatSettings } from '../compare/config-diff.ts';
 import type { MetricDirection } from '../compare/diff-records.ts';
-import { directionOf } from '../compare/metric-diff.ts';
+import { directionOf } from '../signals/roles/direction.ts';
 import { inOrderOfInterest } from '../compare/metric-order.ts';
 import { groupAlerts, type AlertGroup } from '../evaluate/alert-groups.ts';
 import { evidenceOf } from '../evaluate/analyze-columns.ts';

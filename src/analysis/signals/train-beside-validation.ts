@@ -1,5 +1,5 @@
 /** A validation series and, beside each of its values, how far training was. */
-import { axisOf } from '../columns/run-columns.ts';
+import { positionsOn } from '../columns/align-axis.ts';
 import type { SeriesPair } from './roles/role-types.ts';
 import { rowBefore } from './positions.ts';
 import type { Signals } from './signals.ts';
@@ -14,13 +14,13 @@ export type Compared = {
 };
 
 /**
- * Both series at the positions of validation: of training the median since the validation before. Of a long validation
+ * Both series at the positions of validation, one by step and the other by epoch where need be: of training the median since the validation before. Of a long validation
  * series its blocks are compared, at the position of the last value of each.
  */
 export function compare({ train, validation }: SeriesPair, signals: Signals): Compared {
   const { blockSize, levels, rows } = signals.profile(validation);
-  if (train.x !== validation.x || levels.length === 0) return NOTHING;
-  const positions = axisOf(validation);
+  const positions = positionsOn(validation, train);
+  if (positions === undefined || levels.length === 0) return NOTHING;
   const comparedRows: number[] = [];
   const compared: number[] = [];
   const trainLevels: number[] = [];

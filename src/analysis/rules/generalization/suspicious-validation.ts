@@ -1,3 +1,4 @@
+import { positionsOn } from '../../columns/align-axis.ts';
 import { axisOf, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
 import { partsAtOnce, type EarlyParting } from '../../signals/first-pass.ts';
 import type { SeriesPair } from '../../signals/roles/role-types.ts';
@@ -101,8 +102,10 @@ const MAX_ROWS = 5000;
 function equalLosses({ lossPairs }: Signals, points: number): Suspicion | undefined {
   for (const { train, validation } of lossPairs) {
     const positions = axisOf(train);
+    const beside = positionsOn(validation, train);
+    if (beside === undefined) continue;
     const { length, start } = longestRun(Math.min(MAX_ROWS, validation.values.length), (row) => {
-      const position = axisOf(validation)[row] ?? Number.NaN;
+      const position = beside[row] ?? Number.NaN;
       const at = rowBefore(train, position);
       const value = validation.values[row] ?? Number.NaN;
       return positions[at] === position && Number.isFinite(value) && train.values[at] === value;
@@ -128,7 +131,8 @@ function constantLoss(signals: Signals, points: number): Suspicion | undefined {
     );
     const course = signals.course(train);
     if (course === undefined || length < points + 1 || start + length < values.length) continue;
-    const from = axisOf(validation)[start] ?? 0;
+    const from = positionsOn(validation, train)?.[start];
+    if (from === undefined) continue;
     const before = train.values[Math.max(0, rowBefore(train, from))] ?? Number.NaN;
     const fall = before - course.end;
     const { profile } = course;
@@ -155,10 +159,11 @@ function tooGood(
   >,
 ): Suspicion | undefined {
   const { trainAccuracy, valAccuracy } = signals;
-  if (trainAccuracy === undefined || valAccuracy === undefined || trainAccuracy.x !== valAccuracy.x)
-    return undefined;
+  if (trainAccuracy === undefined || valAccuracy === undefined) return undefined;
+  const beside = positionsOn(valAccuracy, trainAccuracy);
+  if (beside === undefined) return undefined;
   const end = axisOf(trainAccuracy).at(-1) ?? 0;
-  const rowOf = (i: number): number => rowBefore(trainAccuracy, axisOf(valAccuracy)[i] ?? 0) + 1;
+  const rowOf = (i: number): number => rowBefore(trainAccuracy, beside[i] ?? 0) + 1;
   const trainAt = (i: number): number => {
     const at = rowOf(i);
     // The accuracy of one batch says little; those before the last validation are of an older model, and the next are of this one.
@@ -170,7 +175,7 @@ function tooGood(
   const early = longestRun(Math.min(MAX_ROWS, valAccuracy.values.length), (i) => {
     const value = valAccuracy.values[i] ?? Number.NaN;
     return (
-      (axisOf(valAccuracy)[i] ?? 0) <= t.suspiciousValidationEarlyShare * end &&
+      (beside[i] ?? 0) <= t.suspiciousValidationEarlyShare * end &&
       value >= t.suspiciousValidationAccuracy &&
       value - trainAt(i) >= t.suspiciousValidationLead
     );

@@ -1,9 +1,5 @@
-import {
-  axisOf,
-  type LayerSeries,
-  type MetricSeries,
-  type RunColumns,
-} from '../../columns/run-columns.ts';
+import { positionsOn } from '../../columns/align-axis.ts';
+import { type LayerSeries, type MetricSeries, type RunColumns } from '../../columns/run-columns.ts';
 import { outlineOf } from '../../signals/model/model-outline.ts';
 import { strayAverages, type MovingAverages } from '../../signals/moving-averages.ts';
 import { observe, ofLayer, ofMetric } from '../../signals/observe.ts';
@@ -146,10 +142,11 @@ type Mismatch =
 function ofLosses(signals: Signals, limit: number, points: number): Mismatch | undefined {
   const evaluated = signals.trainEvalLoss;
   const [train] = signals.trainLosses;
-  if (evaluated === undefined || train === undefined || evaluated.x !== train.x) return undefined;
+  const beside = evaluated && train && positionsOn(evaluated, train);
+  if (evaluated === undefined || train === undefined || beside === undefined) return undefined;
   const profile = signals.profile(train);
   const differences = evaluated.values.map((value, row) => {
-    const at = rowBefore(train, axisOf(evaluated)[row] ?? 0);
+    const at = rowBefore(train, beside[row] ?? 0);
     const own = train.values[at] ?? Number.NaN;
     return Math.abs(value - own) / levelSize(profile, own);
   });

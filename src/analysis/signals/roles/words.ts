@@ -58,6 +58,7 @@ export function isStepWord(word: string): boolean {
 /** Phrases of several words that stand for one. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bloss values?\b/gu, 'loss'],
+  [/\bf 1\b/gu, 'f1'],
   [/\bin sample\b/gu, 'train'],
   [/\bout of sample\b/gu, 'test'],
   [/\bh[eo]ld out\b/gu, 'val'],

@@ -5,7 +5,7 @@ import {
   loadSeriesKernel,
   type MetricSeries,
 } from 'quark-sdk/analysis';
-import { onAxisOf } from '../../../../src/analysis/phases/align-axis.ts';
+import { onAxisOf } from '../../../../src/analysis/columns/align-axis.ts';
 import { indexAtOrBefore } from '../../../../src/analysis/columns/sorted-search.ts';
 import { finitePart } from '../../../../src/analysis/signals/finite-part.ts';
 import { roleCandidates } from '../../../../src/analysis/signals/roles/loss-roles.ts';

@@ -1,6 +1,6 @@
 /** Several series on the axis of one: validation by epoch beside training by step. */
-import { axisOf, type MetricSeries } from '../columns/run-columns.ts';
-import { indexAtOrBefore } from '../columns/sorted-search.ts';
+import { axisOf, type MetricSeries } from './run-columns.ts';
+import { indexAtOrBefore } from './sorted-search.ts';
 
 /**
  * The series with its rows where they belong on the axis of `primary`: by the steps or epochs that both have, else by the time they were
@@ -8,11 +8,19 @@ import { indexAtOrBefore } from '../columns/sorted-search.ts';
  */
 export function onAxisOf(series: MetricSeries, primary: MetricSeries): MetricSeries {
   if (series.x === primary.x) return series;
-  const positions =
-    positionsByAxis(series, primary) ?? positionsByTime(series, primary) ?? spread(series, primary);
+  const positions = positionsOn(series, primary) ?? spread(series, primary);
   return primary.x === 'step'
     ? { ...series, x: 'step', steps: positions }
     : { ...series, x: 'epoch', epochs: positions };
+}
+
+/**
+ * Where the rows of a series belong on the axis of `primary`: by the steps or epochs that both have, else by the time they were recorded.
+ * Undefined where neither says it.
+ */
+export function positionsOn(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
+  if (series.x === primary.x) return axisOf(series);
+  return positionsByAxis(series, primary) ?? positionsByTime(series, primary);
 }
 
 function positionsByAxis(series: MetricSeries, primary: MetricSeries): Float64Array | undefined {
