@@ -11,7 +11,7 @@ import {
 } from 'vitest/config';
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
-import { BROWSER_ENTRIES, ENTRIES } from './scripts/entries.mjs';
+import { BROWSER_ENTRIES, ENTRIES, sourceOf } from './scripts/entries.mjs';
 import { inlineWorker, inOneChunk, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -27,10 +27,10 @@ const subpaths = (names: readonly string[]): RegExp =>
 
 const sourceAlias = [
   { find: /^quark-sdk$/, replacement: here('./src/index.ts') },
-  {
-    find: subpaths(ENTRIES),
-    replacement: here('./src/$1.ts'),
-  },
+  ...ENTRIES.map((name) => ({
+    find: subpaths([name]),
+    replacement: here(`./src/${sourceOf(name)}`),
+  })),
 ];
 
 /**
@@ -51,7 +51,7 @@ const library: ViteUserConfig = {
     license: { fileName: 'third-party-licenses.md' },
     lib: {
       entry: {
-        ...Object.fromEntries(ENTRIES.map((name) => [name, here(`./src/${name}.ts`)])),
+        ...Object.fromEntries(ENTRIES.map((name) => [name, here(`./src/${sourceOf(name)}`)])),
         cli: here('./src/cli/main.ts'),
       },
       formats: ['es'],

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseSync } from 'vite';
-import { ENTRIES } from './entries.mjs';
+import { ENTRIES, sourceOf } from './entries.mjs';
 
 const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
 
@@ -81,7 +81,7 @@ function exportsOf(file, seen = new Set()) {
 /** `entry: name` of every exported name without a comment. */
 export function undocumentedNames() {
   return ENTRIES.flatMap((entry) => {
-    const names = exportsOf(join(types, `${entry}.d.ts`));
+    const names = exportsOf(join(types, sourceOf(entry).replace(/\.ts$/, '.d.ts')));
     if (names.size === 0) throw new Error(`${entry}.d.ts exports nothing: the check reads nothing`);
     return [...names].filter(([, isKnown]) => !isKnown).map(([name]) => `${entry}: ${name}`);
   });

@@ -7,6 +7,9 @@ export const ENTRIES = Object.keys(manifest.exports)
   .filter((name) => !name.endsWith('.json'))
   .map((name) => (name === '.' ? 'index' : name.slice(2)));
 
+/** The source of an entry, in `src/`: that of `store/testing` is `store-testing.ts`. */
+export const sourceOf = (name) => `${name.replace('/', '-')}.ts`;
+
 /** Entries that only Node can load. */
 const NODE_ENTRIES = new Set(['node', 'service']);
 

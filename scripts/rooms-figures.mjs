@@ -16,13 +16,17 @@ const LONG = 60;
 const TOO_LONG = 90;
 const MAX_PARAMETERS = 5;
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
+/** A part of a suite is one function that registers many tests. */
+const isSuite = (path) => path.startsWith('src/store/testing/');
 const isKernel = (path) => path.startsWith('src/kernel/');
 
 /** All figures of a tree. Functions are counted from their first to their last line. */
 export function figuresOf(files) {
   const code = files.filter(({ isCode }) => isCode);
   const publicNames = publicDeclarations(code);
-  const functions = code.flatMap((file) => functionsOf(file, publicNames));
+  const functions = code
+    .filter(({ path }) => !isSuite(path))
+    .flatMap((file) => functionsOf(file, publicNames));
   const long = functions
     .filter(({ lines }) => lines > LONG)
     .toSorted((a, b) => b.lines - a.lines || a.at.localeCompare(b.at));

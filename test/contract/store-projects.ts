@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { deleteProject } from '../../src/read/project-deletion.ts';
 import type { StoredProject } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import type { LocationUnderTest } from '../../src/store/testing/location-under-test.ts';
 
 const KEEP_MS = 1_000;
 

@@ -9,7 +9,7 @@ import { compactTable } from '../../src/segment/compact.ts';
 import { artifactSegmentOf } from '../support/artifact-segments.ts';
 import { metricSegmentOf } from '../support/real-segments.ts';
 import { endedRun } from '../support/retained-runs.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import type { LocationUnderTest } from '../../src/store/testing/location-under-test.ts';
 
 const RUN = 'run_ended';
 

@@ -4,7 +4,7 @@ import { sweepBlobs } from '../../src/read/blob-sweep.ts';
 import { sha256Hex } from '../../src/store/blob-rules.ts';
 import { artifactSegmentOf } from '../support/artifact-segments.ts';
 import { bytesOf, RUN_ID, runOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import type { LocationUnderTest } from '../../src/store/testing/location-under-test.ts';
 
 const KEEP_MS = 1000;
 /** One in the database, one outside of it where there is an outside. */

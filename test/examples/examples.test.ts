@@ -188,6 +188,13 @@ describe('examples', () => {
     await store.close();
   });
 
+  it('own-store.mjs, which records into a store of its own', async () => {
+    vi.stubEnv('QUARK_STORAGE_DIR', join(folder, 'own-store.mjs'));
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await start('own-store.mjs');
+    expect(log.mock.calls.flat().join('\n')).toMatch(/^run_\w+: 50 samples in .*journal\.jsonl$/);
+  });
+
   it("onnx-activations.mjs with a model of the user's own, which takes whole numbers", async () => {
     const graph = new ByteWriter()
       .part(1, nodeMessage('Gather', ['table', 'ids'], ['rows']))
@@ -210,6 +217,8 @@ describe('examples', () => {
       readdirSync(new URL('../../examples', import.meta.url))
         .filter((name) => name.endsWith('.mjs'))
         .sort(),
-    ).toStrictEqual([...Object.keys(looks), 'resume.mjs', 'tfjs-resume.mjs'].sort());
+    ).toStrictEqual(
+      [...Object.keys(looks), 'own-store.mjs', 'resume.mjs', 'tfjs-resume.mjs'].sort(),
+    );
   });
 });

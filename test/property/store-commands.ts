@@ -9,7 +9,7 @@ import type {
   Store,
   StoredRun,
 } from '../../src/store/store.ts';
-import type { LocationMaker, TestLocation } from '../contract/store-contract.ts';
+import type { LocationMaker, TestLocation } from '../../src/store/testing/location-under-test.ts';
 import { runs } from '../support/property.ts';
 import { mergeOf, runOf, segmentOf } from '../support/segments.ts';
 import {

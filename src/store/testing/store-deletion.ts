@@ -1,9 +1,9 @@
 /** Deleting, archiving and restoring runs: part of the contract of every store. */
-import { describe, expect, test } from 'vitest';
-import { DEFAULT_KEEP_DELETED_MS } from '../../src/store/deletion.ts';
-import type { Store } from '../../src/store/store.ts';
-import { mergeOf, RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import { DEFAULT_KEEP_DELETED_MS } from '../deletion.ts';
+import type { Store } from '../store.ts';
+import { mergeOf, RUN_ID, runOf, segmentOf } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
 const TABLE = 'metrics';
 const DELETED = { code: 'store_failed', reason: 'deleted' };
@@ -14,7 +14,7 @@ async function everything(store: Store): Promise<unknown> {
     ...(await store.listSegments({ runId: RUN_ID, table: TABLE })),
     ...(await store.listSegments({ runId: RUN_ID, table: 'events' })),
   ];
-  const survey = await store.notes?.survey();
+  const overview = await store.notes?.survey();
   const byName = (a: { readonly table: string }, b: { readonly table: string }): number =>
     a.table < b.table ? -1 : 1;
   return {
@@ -24,19 +24,19 @@ async function everything(store: Store): Promise<unknown> {
     manifests,
     bytes: await store.readSegments(manifests),
     streams: (await store.listStreams?.(RUN_ID))?.toSorted(byName),
-    survey: survey && {
-      runs: survey.runs.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      streams: survey.streams.toSorted(byName),
+    overview: overview && {
+      runs: overview.runs.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      streams: overview.streams.toSorted(byName),
     },
   };
 }
 
-async function fill(place: LocationUnderTest): Promise<void> {
-  const { store } = place;
+async function fill(location: LocationUnderTest): Promise<void> {
+  const { store } = location;
   const run = await store.findRun(RUN_ID);
   if (run === undefined) throw new Error('The run is there.');
   await store.updateRun({ ...run, tags: ['a', 'b'], status: 'completed' });
-  const stored = await place.append(
+  const stored = await location.append(
     segmentOf(0),
     segmentOf(1),
     segmentOf(0, { table: 'events' }),
@@ -49,14 +49,14 @@ async function fill(place: LocationUnderTest): Promise<void> {
   await store.renewLease(RUN_ID, 'session', 60_000);
 }
 
-export function describeDeletion(place: LocationUnderTest): void {
+export function describeDeletion(location: LocationUnderTest): void {
   describe('deletion', () => {
     test('a deleted run is not there for any reading', async () => {
-      await fill(place);
-      const manifests = await place.list();
-      const other = await place.openAnother();
-      const nowMs = place.clock.nowMs;
-      const deleted = await place.store.deleteRun(RUN_ID, { by: 'kim' });
+      await fill(location);
+      const manifests = await location.list();
+      const other = await location.openAnother();
+      const nowMs = location.clock.nowMs;
+      const deleted = await location.store.deleteRun(RUN_ID, { by: 'kim' });
       expect(deleted).toEqual({
         id: RUN_ID,
         projectName: 'digits',
@@ -64,7 +64,7 @@ export function describeDeletion(place: LocationUnderTest): void {
         purgeAtMs: nowMs + DEFAULT_KEEP_DELETED_MS,
         by: 'kim',
       });
-      for (const store of [place.store, other]) {
+      for (const store of [location.store, other]) {
         expect(await store.findRun(RUN_ID)).toBeUndefined();
         expect(await store.listRuns()).toEqual([]);
         expect(await store.listRuns({ tags: ['a'], limit: 5 })).toEqual([]);
@@ -83,14 +83,14 @@ export function describeDeletion(place: LocationUnderTest): void {
     });
 
     test('every writing to a deleted run is refused and changes nothing', async () => {
-      await fill(place);
-      const run = await place.store.findRun(RUN_ID);
+      await fill(location);
+      const run = await location.store.findRun(RUN_ID);
       if (run === undefined) throw new Error('The run is there.');
-      const before = await everything(place.store);
-      const manifests = await place.list();
-      const other = await place.openAnother();
-      await place.store.deleteRun(RUN_ID);
-      for (const store of [place.store, other]) {
+      const before = await everything(location.store);
+      const manifests = await location.list();
+      const other = await location.openAnother();
+      await location.store.deleteRun(RUN_ID);
+      for (const store of [location.store, other]) {
         const writes: (() => Promise<unknown>)[] = [
           () => store.createRun(runOf()),
           () => store.updateRun({ ...run, status: 'failed' }),
@@ -112,131 +112,131 @@ export function describeDeletion(place: LocationUnderTest): void {
         }
         await store.releaseLease(RUN_ID, 'session');
       }
-      await place.store.restoreRun(RUN_ID);
-      expect(await everything(place.store)).toEqual(before);
+      await location.store.restoreRun(RUN_ID);
+      expect(await everything(location.store)).toEqual(before);
     });
 
     test('one refused segment refuses those of other runs in the same call', async () => {
-      await place.store.createRun(runOf({ id: 'run_2' }));
-      await place.store.deleteRun(RUN_ID);
+      await location.store.createRun(runOf({ id: 'run_2' }));
+      await location.store.deleteRun(RUN_ID);
       await expect(
-        place.append(segmentOf(0, { runId: 'run_2' }), segmentOf(0)),
+        location.append(segmentOf(0, { runId: 'run_2' }), segmentOf(0)),
       ).rejects.toMatchObject(DELETED);
-      expect(await place.list({ runId: 'run_2' })).toEqual([]);
+      expect(await location.list({ runId: 'run_2' })).toEqual([]);
     });
 
     test('a restored run is there as it was, without leases, and goes on', async () => {
-      await fill(place);
-      await place.store.createRun(runOf({ id: 'run_10', startedAtMs: 1 }));
-      const run = await place.store.findRun(RUN_ID);
-      const before = await everything(place.store);
-      await place.store.deleteRun(RUN_ID);
-      await place.reopen();
-      expect(await place.store.restoreRun(RUN_ID)).toEqual(run);
-      expect(await everything(place.store)).toEqual(before);
-      expect(await place.store.listDeletedRuns()).toEqual([]);
-      expect(await place.store.findDeletedRun(RUN_ID)).toBeUndefined();
-      expect(await place.store.listLeases()).toEqual([]);
+      await fill(location);
+      await location.store.createRun(runOf({ id: 'run_10', startedAtMs: 1 }));
+      const run = await location.store.findRun(RUN_ID);
+      const before = await everything(location.store);
+      await location.store.deleteRun(RUN_ID);
+      await location.reopen();
+      expect(await location.store.restoreRun(RUN_ID)).toEqual(run);
+      expect(await everything(location.store)).toEqual(before);
+      expect(await location.store.listDeletedRuns()).toEqual([]);
+      expect(await location.store.findDeletedRun(RUN_ID)).toBeUndefined();
+      expect(await location.store.listLeases()).toEqual([]);
       // What was appended before is known, and new rows follow the old ones.
-      const known = await place.list();
-      expect(await place.append(segmentOf(2))).toEqual([known.at(-1)]);
-      const [next] = await place.append(segmentOf(4));
+      const known = await location.list();
+      expect(await location.append(segmentOf(2))).toEqual([known.at(-1)]);
+      const [next] = await location.append(segmentOf(4));
       expect(next?.firstSequence).toBe((known.at(-1)?.lastSequence ?? 0) + 1);
-      await place.store.renewLease(RUN_ID, 'session', 1_000);
+      await location.store.renewLease(RUN_ID, 'session', 1_000);
     });
 
     test('deleting, archiving and restoring again change nothing', async () => {
-      const first = await place.store.deleteRun(RUN_ID, { keepMs: 5 });
-      place.clock.nowMs += 1;
-      expect(await place.store.deleteRun(RUN_ID, { keepMs: 7, by: 'x' })).toEqual(first);
-      const restored = await place.store.restoreRun(RUN_ID);
-      expect(await place.store.restoreRun(RUN_ID)).toEqual(restored);
-      const archived = await place.store.archiveRun(RUN_ID);
+      const first = await location.store.deleteRun(RUN_ID, { keepMs: 5 });
+      location.clock.nowMs += 1;
+      expect(await location.store.deleteRun(RUN_ID, { keepMs: 7, by: 'x' })).toEqual(first);
+      const restored = await location.store.restoreRun(RUN_ID);
+      expect(await location.store.restoreRun(RUN_ID)).toEqual(restored);
+      const archived = await location.store.archiveRun(RUN_ID);
       expect(archived).toEqual({
         ...restored,
-        archivedAtMs: place.clock.nowMs,
+        archivedAtMs: location.clock.nowMs,
         revision: restored.revision + 1,
       });
-      place.clock.nowMs += 1;
-      expect(await place.store.archiveRun(RUN_ID)).toEqual(archived);
+      location.clock.nowMs += 1;
+      expect(await location.store.archiveRun(RUN_ID)).toEqual(archived);
       const { archivedAtMs: _, ...plain } = archived;
-      expect(await place.store.restoreRun(RUN_ID)).toEqual({
+      expect(await location.store.restoreRun(RUN_ID)).toEqual({
         ...plain,
         revision: archived.revision + 1,
       });
       for (const call of ['deleteRun', 'archiveRun', 'restoreRun'] as const)
-        await expect(place.store[call]('run_unknown')).rejects.toMatchObject({
+        await expect(location.store[call]('run_unknown')).rejects.toMatchObject({
           code: 'run_not_found',
         });
     });
 
     test('an archived run is read and written as before, and listed by choice', async () => {
-      await place.store.createRun(runOf({ id: 'run_2' }));
-      const archived = await place.store.archiveRun(RUN_ID);
+      await location.store.createRun(runOf({ id: 'run_2' }));
+      const archived = await location.store.archiveRun(RUN_ID);
       const ids = async (filter: Parameters<Store['listRuns']>[0]): Promise<string[]> =>
-        (await place.store.listRuns(filter)).map(({ id }) => id).toSorted();
+        (await location.store.listRuns(filter)).map(({ id }) => id).toSorted();
       expect(await ids({})).toEqual([RUN_ID, 'run_2']);
       expect(await ids({ archived: true })).toEqual([RUN_ID]);
       expect(await ids({ archived: false, limit: 3 })).toEqual(['run_2']);
-      await place.append(segmentOf(0));
+      await location.append(segmentOf(0));
       // Who changes the run does not decide whether it is archived.
       const { archivedAtMs: _, ...plain } = archived;
-      const updated = await place.store.updateRun({ ...plain, status: 'completed' });
+      const updated = await location.store.updateRun({ ...plain, status: 'completed' });
       expect(updated).toEqual({
         kind: 'updated',
         run: { ...archived, status: 'completed', revision: archived.revision + 1 },
       });
-      await place.reopen();
-      expect(await place.store.findRun(RUN_ID)).toEqual(updated.run);
+      await location.reopen();
+      expect(await location.store.findRun(RUN_ID)).toEqual(updated.run);
       // A deleted run comes back archived, as it was.
-      await place.store.deleteRun(RUN_ID);
-      expect(await place.store.restoreRun(RUN_ID)).toEqual(updated.run);
-      const made = await place.store.createRun(runOf({ id: 'run_3', archivedAtMs: 12 }));
+      await location.store.deleteRun(RUN_ID);
+      expect(await location.store.restoreRun(RUN_ID)).toEqual(updated.run);
+      const made = await location.store.createRun(runOf({ id: 'run_3', archivedAtMs: 12 }));
       expect(made.archivedAtMs).toBe(12);
     });
 
     test('what is purged is gone, and its tombstone stays', async () => {
-      await fill(place);
-      await place.store.createRun(runOf({ id: 'run_2' }));
-      await place.store.createRun(runOf({ id: 'run_3' }));
-      await place.append(segmentOf(0, { runId: 'run_2' }), segmentOf(0, { runId: 'run_3' }));
-      const before = await place.store.listSegments({ runId: 'run_3', table: TABLE });
-      await place.store.notes?.write(`curves/${RUN_ID}`, 'a sketch');
-      await place.store.notes?.write(`sync/base/${RUN_ID}/x`, 'a document');
-      await place.store.notes?.write(`curves/run_10`, 'another');
-      const deleted = await place.store.deleteRun(RUN_ID, { keepMs: 1_000 });
-      place.clock.nowMs += 1;
-      const second = await place.store.deleteRun('run_2', { keepMs: 10_000 });
-      expect(await place.store.purgeDeletedRuns()).toEqual([]);
-      place.clock.nowMs = deleted.purgeAtMs;
-      const purged = { ...deleted, purgedAtMs: place.clock.nowMs };
-      expect(await place.store.purgeDeletedRuns()).toEqual([purged]);
-      expect(await place.store.purgeDeletedRuns()).toEqual([]);
-      expect(await place.store.listDeletedRuns()).toEqual([second, purged]);
-      await expect(place.store.restoreRun(RUN_ID)).rejects.toMatchObject(DELETED);
-      expect(await place.store.purgeDeletedRuns(place.clock.nowMs, ['run_2', 'run_3'])).toEqual([
-        { ...second, purgedAtMs: place.clock.nowMs },
-      ]);
-      const notes = await place.store.notes?.list('');
+      await fill(location);
+      await location.store.createRun(runOf({ id: 'run_2' }));
+      await location.store.createRun(runOf({ id: 'run_3' }));
+      await location.append(segmentOf(0, { runId: 'run_2' }), segmentOf(0, { runId: 'run_3' }));
+      const before = await location.store.listSegments({ runId: 'run_3', table: TABLE });
+      await location.store.notes?.write(`curves/${RUN_ID}`, 'a sketch');
+      await location.store.notes?.write(`sync/base/${RUN_ID}/x`, 'a document');
+      await location.store.notes?.write(`curves/run_10`, 'another');
+      const deleted = await location.store.deleteRun(RUN_ID, { keepMs: 1_000 });
+      location.clock.nowMs += 1;
+      const second = await location.store.deleteRun('run_2', { keepMs: 10_000 });
+      expect(await location.store.purgeDeletedRuns()).toEqual([]);
+      location.clock.nowMs = deleted.purgeAtMs;
+      const purged = { ...deleted, purgedAtMs: location.clock.nowMs };
+      expect(await location.store.purgeDeletedRuns()).toEqual([purged]);
+      expect(await location.store.purgeDeletedRuns()).toEqual([]);
+      expect(await location.store.listDeletedRuns()).toEqual([second, purged]);
+      await expect(location.store.restoreRun(RUN_ID)).rejects.toMatchObject(DELETED);
+      expect(
+        await location.store.purgeDeletedRuns(location.clock.nowMs, ['run_2', 'run_3']),
+      ).toEqual([{ ...second, purgedAtMs: location.clock.nowMs }]);
+      const notes = await location.store.notes?.list('');
       if (notes !== undefined) expect(notes.map(({ name }) => name)).toEqual(['curves/run_10']);
-      await place.reopen();
-      await expect(place.store.createRun(runOf())).rejects.toMatchObject(DELETED);
-      await expect(place.append(segmentOf(0))).rejects.toMatchObject(DELETED);
-      await expect(place.store.renewLease(RUN_ID, 'a', 5)).rejects.toMatchObject(DELETED);
-      expect(await place.store.deleteRun(RUN_ID)).toEqual(purged);
-      expect(await place.store.listSegments({ runId: 'run_3', table: TABLE })).toEqual(before);
-      if (place.countBytes !== undefined) {
-        expect(await place.countBytes('run_3')).toBeGreaterThan(0);
-        expect(await place.countBytes(RUN_ID)).toBe(0);
-        expect(await place.countBytes('run_2')).toBe(0);
+      await location.reopen();
+      await expect(location.store.createRun(runOf())).rejects.toMatchObject(DELETED);
+      await expect(location.append(segmentOf(0))).rejects.toMatchObject(DELETED);
+      await expect(location.store.renewLease(RUN_ID, 'a', 5)).rejects.toMatchObject(DELETED);
+      expect(await location.store.deleteRun(RUN_ID)).toEqual(purged);
+      expect(await location.store.listSegments({ runId: 'run_3', table: TABLE })).toEqual(before);
+      if (location.countBytes !== undefined) {
+        expect(await location.countBytes('run_3')).toBeGreaterThan(0);
+        expect(await location.countBytes(RUN_ID)).toBe(0);
+        expect(await location.countBytes('run_2')).toBe(0);
       }
     });
 
     test('appends that meet a deletion were there before it, or are refused', async () => {
-      const other = await place.openAnother();
+      const other = await location.openAnother();
       for (let round = 0; round < 5; round++) {
         const runId = `run_race_${round}`;
-        await place.store.createRun(runOf({ id: runId }));
+        await location.store.createRun(runOf({ id: runId }));
         if (round % 2 === 0) await other.appendSegments([segmentOf(0, { runId })]);
         const appends = Array.from({ length: 6 }, (_, i) =>
           other.appendSegments([
@@ -245,7 +245,7 @@ export function describeDeletion(place: LocationUnderTest): void {
           ]),
         );
         const [deletion, ...outcomes] = await Promise.allSettled([
-          place.store.deleteRun(runId),
+          location.store.deleteRun(runId),
           ...appends,
         ]);
         expect(deletion.status).toBe('fulfilled');
@@ -254,8 +254,8 @@ export function describeDeletion(place: LocationUnderTest): void {
         expect(await other.listSegments({ runId, table: TABLE })).toEqual([]);
         for (let i = 0; i < 6; i++)
           expect(await other.listSegments({ runId, table: `t${i}` })).toEqual([]);
-        await place.store.restoreRun(runId);
-        const found = await place.store.listSegments({ runId, table: TABLE });
+        await location.store.restoreRun(runId);
+        const found = await location.store.listSegments({ runId, table: TABLE });
         const numbers = found.map(({ batchNumber }) => batchNumber).filter((n) => n > 0);
         const acknowledged = outcomes.flatMap(({ status }, i) =>
           status === 'fulfilled' ? [i + 1] : [],
@@ -265,12 +265,12 @@ export function describeDeletion(place: LocationUnderTest): void {
     });
 
     test('of a creation and a deletion at once, none brings a deleted run back', async () => {
-      const other = await place.openAnother();
+      const other = await location.openAnother();
       for (let round = 0; round < 5; round++) {
         const id = `run_race_${round}`;
-        await place.store.createRun(runOf({ id }));
+        await location.store.createRun(runOf({ id }));
         const [deletion, creation] = await Promise.allSettled([
-          place.store.deleteRun(id),
+          location.store.deleteRun(id),
           other.createRun(runOf({ id })),
         ]);
         expect(deletion.status).toBe('fulfilled');
@@ -281,10 +281,10 @@ export function describeDeletion(place: LocationUnderTest): void {
     });
 
     test('changes tell that a run went and came back', async () => {
-      if (place.store.listRunChanges === undefined) return;
-      const { lastOrder } = await place.store.listRunChanges();
-      await place.store.deleteRun(RUN_ID);
-      const gone = await place.store.listRunChanges(lastOrder);
+      if (location.store.listRunChanges === undefined) return;
+      const { lastOrder } = await location.store.listRunChanges();
+      await location.store.deleteRun(RUN_ID);
+      const gone = await location.store.listRunChanges(lastOrder);
       expect(gone.runs).toEqual([
         {
           id: RUN_ID,
@@ -296,29 +296,29 @@ export function describeDeletion(place: LocationUnderTest): void {
         },
       ]);
       expect(gone.lastOrder).toBeGreaterThan(lastOrder);
-      await place.store.restoreRun(RUN_ID);
-      const back = await place.store.listRunChanges(gone.lastOrder);
+      await location.store.restoreRun(RUN_ID);
+      const back = await location.store.listRunChanges(gone.lastOrder);
       expect(back.runs.map(({ id, isDeleted }) => [id, isDeleted])).toEqual([[RUN_ID, undefined]]);
-      await place.store.archiveRun(RUN_ID);
-      expect((await place.store.listRunChanges(back.lastOrder)).runs).toMatchObject([
+      await location.store.archiveRun(RUN_ID);
+      expect((await location.store.listRunChanges(back.lastOrder)).runs).toMatchObject([
         { id: RUN_ID, revision: 2 },
       ]);
     });
 
     test('wrong arguments are refused before anything is written', async () => {
       const wrong: Promise<unknown>[] = [
-        place.store.deleteRun('../up'),
-        place.store.deleteRun(RUN_ID, { keepMs: -1 }),
-        place.store.deleteRun(RUN_ID, { keepMs: Number.NaN }),
-        place.store.deleteRun(RUN_ID, { by: '' }),
-        place.store.archiveRun(''),
-        place.store.restoreRun('a/b'),
-        place.store.findDeletedRun('a b'),
-        place.store.purgeDeletedRuns(Number.NaN),
-        place.store.purgeDeletedRuns(0, ['../up']),
+        location.store.deleteRun('../up'),
+        location.store.deleteRun(RUN_ID, { keepMs: -1 }),
+        location.store.deleteRun(RUN_ID, { keepMs: Number.NaN }),
+        location.store.deleteRun(RUN_ID, { by: '' }),
+        location.store.archiveRun(''),
+        location.store.restoreRun('a/b'),
+        location.store.findDeletedRun('a b'),
+        location.store.purgeDeletedRuns(Number.NaN),
+        location.store.purgeDeletedRuns(0, ['../up']),
       ];
       for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'invalid_input' });
-      expect(await place.store.listDeletedRuns()).toEqual([]);
+      expect(await location.store.listDeletedRuns()).toEqual([]);
     });
   });
 }

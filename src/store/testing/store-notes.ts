@@ -1,13 +1,13 @@
 /** Notes, the overview and forgetting: part of the contract of stores that have them. */
-import { describe, expect, test } from 'vitest';
-import type { StoreNotes } from '../../src/store/store.ts';
-import { mergeOf, RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import type { StoreNotes } from '../store.ts';
+import { mergeOf, RUN_ID, runOf, segmentOf } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
-export function describeNotes(place: LocationUnderTest): void {
+export function describeNotes(location: LocationUnderTest): void {
   const notes = (): StoreNotes => {
-    if (place.store.notes === undefined) throw new Error('This store has no notes.');
-    return place.store.notes;
+    if (location.store.notes === undefined) throw new Error('This store has no notes.');
+    return location.store.notes;
   };
 
   describe('notes', () => {
@@ -15,7 +15,7 @@ export function describeNotes(place: LocationUnderTest): void {
       expect(await notes().read('a/b')).toBeUndefined();
       expect(await notes().write('a/b', 'one')).toBe(true);
       expect(await notes().write('a/b', 'zwei \u{1f600}\n')).toBe(true);
-      await place.reopen();
+      await location.reopen();
       expect(await notes().read('a/b')).toBe('zwei \u{1f600}\n');
       expect(await notes().write('a/b', null)).toBe(true);
       expect(await notes().read('a/b')).toBeUndefined();
@@ -44,7 +44,7 @@ export function describeNotes(place: LocationUnderTest): void {
     });
 
     test('of writers at once with the same expectation, one succeeds', async () => {
-      const other = await place.openAnother();
+      const other = await location.openAnother();
       await notes().write('n', 'start');
       const done = await Promise.all(
         Array.from({ length: 6 }, async (_, i) =>
@@ -64,31 +64,31 @@ export function describeNotes(place: LocationUnderTest): void {
         refused,
       );
       await expect(notes().write('x', 'a\u0000b')).rejects.toMatchObject(refused);
-      await place.store.close();
+      await location.store.close();
       await expect(notes().list('')).rejects.toMatchObject({ reason: 'closed' });
     });
   });
 
   describe('the overview', () => {
     test('tells revisions, sequence numbers and replacements', async () => {
-      await place.store.createRun(runOf({ id: 'run_2', status: 'completed' }));
-      const placed = await place.append(segmentOf(0), segmentOf(1), segmentOf(2));
-      await place.append(segmentOf(0, { table: 'events' }));
-      await place.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
-      await place.store.replaceTable('run_2', 'alerts', []);
-      await place.store.replaceTable('run_2', 'alerts', [
+      await location.store.createRun(runOf({ id: 'run_2', status: 'completed' }));
+      const placed = await location.append(segmentOf(0), segmentOf(1), segmentOf(2));
+      await location.append(segmentOf(0, { table: 'events' }));
+      await location.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
+      await location.store.replaceTable('run_2', 'alerts', []);
+      await location.store.replaceTable('run_2', 'alerts', [
         segmentOf(0, { runId: 'run_2', table: 'alerts' }),
       ]);
-      const run = await place.store.findRun(RUN_ID);
-      if (run !== undefined) await place.store.updateRun({ ...run, tags: ['x'] });
-      const survey = await notes().survey();
+      const run = await location.store.findRun(RUN_ID);
+      if (run !== undefined) await location.store.updateRun({ ...run, tags: ['x'] });
+      const overview = await notes().survey();
       const byName = (a: { runId: string; table: string }, b: typeof a): number =>
         `${a.runId}/${a.table}` < `${b.runId}/${b.table}` ? -1 : 1;
-      expect([...survey.runs].sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
+      expect([...overview.runs].sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
         { id: RUN_ID, status: 'running', revision: 2 },
         { id: 'run_2', status: 'completed', revision: 1 },
       ]);
-      expect([...survey.streams].sort(byName)).toEqual([
+      expect([...overview.streams].sort(byName)).toEqual([
         { runId: RUN_ID, table: 'events', nextSequence: 10, replaceCount: 0 },
         { runId: RUN_ID, table: 'metrics', nextSequence: 30, replaceCount: 0 },
         { runId: 'run_2', table: 'alerts', nextSequence: 10, replaceCount: 2 },
@@ -99,7 +99,7 @@ export function describeNotes(place: LocationUnderTest): void {
     });
 
     test('a table that was only emptied is in it', async () => {
-      await place.store.replaceTable(RUN_ID, 'alerts', []);
+      await location.store.replaceTable(RUN_ID, 'alerts', []);
       expect((await notes().survey(RUN_ID)).streams).toEqual([
         { runId: RUN_ID, table: 'alerts', nextSequence: 0, replaceCount: 1 },
       ]);
@@ -108,38 +108,40 @@ export function describeNotes(place: LocationUnderTest): void {
 
   describe('forgetting a run', () => {
     test('removes all of it and nothing else, and its id may be used again', async () => {
-      await place.store.createRun(runOf({ id: 'run_12', tags: ['x'] }));
-      const placed = await place.append(segmentOf(0), segmentOf(1));
-      await place.append(segmentOf(0, { runId: 'run_12' }));
-      await place.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
-      await place.store.replaceTable(RUN_ID, 'alerts', [segmentOf(0, { table: 'alerts' })]);
-      await place.store.renewLease(RUN_ID, 'holder', 1000);
+      await location.store.createRun(runOf({ id: 'run_12', tags: ['x'] }));
+      const placed = await location.append(segmentOf(0), segmentOf(1));
+      await location.append(segmentOf(0, { runId: 'run_12' }));
+      await location.store.replaceSegments(RUN_ID, 'metrics', placed, [mergeOf(placed)]);
+      await location.store.replaceTable(RUN_ID, 'alerts', [segmentOf(0, { table: 'alerts' })]);
+      await location.store.renewLease(RUN_ID, 'holder', 1000);
       expect(await notes().forgetRun(RUN_ID)).toBe(true);
       await notes().forgetRun('never_there');
-      await place.reopen();
-      expect(await place.store.findRun(RUN_ID)).toBeUndefined();
-      expect(await place.list()).toEqual([]);
-      expect(await place.list({ runId: 'run_12' })).toHaveLength(1);
-      expect((await place.store.listRuns({ tags: ['x'] })).map(({ id }) => id)).toEqual(['run_12']);
-      expect(await place.store.listLeases()).toEqual([]);
+      await location.reopen();
+      expect(await location.store.findRun(RUN_ID)).toBeUndefined();
+      expect(await location.list()).toEqual([]);
+      expect(await location.list({ runId: 'run_12' })).toHaveLength(1);
+      expect((await location.store.listRuns({ tags: ['x'] })).map(({ id }) => id)).toEqual([
+        'run_12',
+      ]);
+      expect(await location.store.listLeases()).toEqual([]);
       expect((await notes().survey(RUN_ID)).streams).toEqual([]);
-      await place.store.createRun(runOf());
-      expect(await place.append(segmentOf(1))).toMatchObject([{ firstSequence: 0 }]);
-      expect(await place.store.listRuns({ tags: ['x'] })).toHaveLength(1);
+      await location.store.createRun(runOf());
+      expect(await location.append(segmentOf(1))).toMatchObject([{ firstSequence: 0 }]);
+      expect(await location.store.listRuns({ tags: ['x'] })).toHaveLength(1);
     });
 
     test('is left alone when something was written since it was looked at', async () => {
-      await place.append(segmentOf(0));
-      const survey = await notes().survey(RUN_ID);
-      await place.append(segmentOf(1));
-      expect(await notes().forgetRun(RUN_ID, survey)).toBe(false);
-      expect(await place.list()).toHaveLength(2);
+      await location.append(segmentOf(0));
+      const overview = await notes().survey(RUN_ID);
+      await location.append(segmentOf(1));
+      expect(await notes().forgetRun(RUN_ID, overview)).toBe(false);
+      expect(await location.list()).toHaveLength(2);
       const second = await notes().survey(RUN_ID);
-      const run = await place.store.findRun(RUN_ID);
-      if (run !== undefined) await place.store.updateRun({ ...run, tags: ['x'] });
+      const run = await location.store.findRun(RUN_ID);
+      if (run !== undefined) await location.store.updateRun({ ...run, tags: ['x'] });
       expect(await notes().forgetRun(RUN_ID, second)).toBe(false);
       expect(await notes().forgetRun(RUN_ID, await notes().survey(RUN_ID))).toBe(true);
-      expect(await place.list()).toEqual([]);
+      expect(await location.list()).toEqual([]);
     });
   });
 }

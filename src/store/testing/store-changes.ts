@@ -1,25 +1,25 @@
 /** Which runs were changed last: part of the contract of stores that serve. */
-import { describe, expect, test } from 'vitest';
-import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import { RUN_ID, runOf, segmentOf } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
-export function describeChanges(place: LocationUnderTest): void {
+export function describeChanges(location: LocationUnderTest): void {
   describe('changes of runs', () => {
     const idsAfter = async (after?: number): Promise<readonly string[]> =>
-      ((await place.store.listRunChanges?.(after))?.runs ?? []).map(({ id }) => id);
+      ((await location.store.listRunChanges?.(after))?.runs ?? []).map(({ id }) => id);
 
     test('are listed with the last first, whichever store made them', async () => {
-      const other = await place.openAnother();
-      await place.store.createRun(runOf({ id: 'run_old', startedAtMs: 1 }));
+      const other = await location.openAnother();
+      await location.store.createRun(runOf({ id: 'run_old', startedAtMs: 1 }));
       await other.createRun(runOf({ id: 'run_new' }));
       expect(await idsAfter()).toEqual(['run_new', 'run_old', RUN_ID]);
-      const before = (await place.store.listRunChanges?.())?.lastOrder ?? 0;
+      const before = (await location.store.listRunChanges?.())?.lastOrder ?? 0;
       expect(await idsAfter(before)).toEqual([]);
-      const run = await place.store.findRun('run_old');
+      const run = await location.store.findRun('run_old');
       if (run === undefined) throw new Error('It was made.');
       await other.updateRun({ ...run, status: 'failed' });
       await other.appendSegments([segmentOf(0)]);
-      expect(await place.store.listRunChanges?.(before)).toEqual({
+      expect(await location.store.listRunChanges?.(before)).toEqual({
         runs: [
           {
             id: 'run_old',
@@ -32,13 +32,13 @@ export function describeChanges(place: LocationUnderTest): void {
         lastOrder: before + 1,
       });
       // Who was too late has changed nothing.
-      await place.store.updateRun(run);
+      await location.store.updateRun(run);
       expect(await idsAfter(before + 1)).toEqual([]);
       expect(await idsAfter()).toEqual(['run_old', 'run_new', RUN_ID]);
     });
 
     test('what is not asked for from a change on is bounded', async () => {
-      for (let i = 0; i < 257; i++) await place.store.createRun(runOf({ id: `run_x${i}` }));
+      for (let i = 0; i < 257; i++) await location.store.createRun(runOf({ id: `run_x${i}` }));
       const latest = await idsAfter();
       expect(latest).toHaveLength(256);
       expect(latest[0]).toBe('run_x256');

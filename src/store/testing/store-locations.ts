@@ -1,26 +1,26 @@
 /** Blobs, opening, closing, giving space back: part of the contract of stores. */
-import { describe, expect, test } from 'vitest';
-import { sha256Hex } from '../../src/store/blob-rules.ts';
-import { RUN_ID, segmentOf, mergeOf, bytesOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import { sha256Hex } from '../blob-rules.ts';
+import { RUN_ID, segmentOf, mergeOf, patternBytes } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
-export function describeLocations(place: LocationUnderTest): void {
+export function describeLocations(location: LocationUnderTest): void {
   describe('blobs', () => {
     test.each([0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 2 * 1024 * 1024])(
       '%i bytes come back',
       async (size) => {
-        const bytes = bytesOf(size, size);
+        const bytes = patternBytes(size, size);
         const hash = await sha256Hex(bytes);
         if (hash === undefined) throw new Error('This platform has no SHA-256.');
-        expect(await place.store.getBlob(hash)).toBeUndefined();
-        await place.store.putBlob(hash, bytes);
-        await place.store.putBlob(hash, bytes);
-        await place.reopen();
-        const read = await place.store.getBlob(hash);
+        expect(await location.store.getBlob(hash)).toBeUndefined();
+        await location.store.putBlob(hash, bytes);
+        await location.store.putBlob(hash, bytes);
+        await location.reopen();
+        const read = await location.store.getBlob(hash);
         expect(read?.byteLength).toBe(size);
         expect(read === undefined ? undefined : await sha256Hex(read)).toBe(hash);
         read?.fill(1);
-        const again = await place.store.getBlob(hash);
+        const again = await location.store.getBlob(hash);
         expect(again === undefined ? undefined : await sha256Hex(again)).toBe(hash);
       },
     );
@@ -28,10 +28,10 @@ export function describeLocations(place: LocationUnderTest): void {
     test.each([0, 1, 1000, 256 * 1024, 256 * 1024 + 1, 2 * 1024 * 1024 + 5])(
       'of %i bytes, any part comes back, and the size alone',
       async (size) => {
-        const { store } = place;
+        const { store } = location;
         // Stores that are no service's read whole blobs.
         if (store.blobSize === undefined || store.getBlobRange === undefined) return;
-        const bytes = bytesOf(size, size + 1);
+        const bytes = patternBytes(size, size + 1);
         const hash = (await sha256Hex(bytes)) ?? '';
         expect(await store.blobSize(hash)).toBeUndefined();
         expect(await store.getBlobRange(hash, 0, 10)).toBeUndefined();
@@ -53,7 +53,7 @@ export function describeLocations(place: LocationUnderTest): void {
           const part = await store.getBlobRange(hash, start, end);
           const expected = bytes.subarray(Math.min(start, size), end);
           expect([start, end, part?.byteLength]).toEqual([start, end, expected.byteLength]);
-          expect(await sha256Hex(part ?? bytesOf(1))).toBe(await sha256Hex(expected.slice()));
+          expect(await sha256Hex(part ?? patternBytes(1))).toBe(await sha256Hex(expected.slice()));
         }
         await expect(store.getBlobRange(hash, -1, 2)).rejects.toMatchObject({
           code: 'invalid_input',
@@ -68,83 +68,87 @@ export function describeLocations(place: LocationUnderTest): void {
     );
 
     test('the same blob from two stores at once', async () => {
-      const other = await place.openAnother();
-      const bytes = bytesOf(300_000);
+      const other = await location.openAnother();
+      const bytes = patternBytes(300_000);
       const hash = (await sha256Hex(bytes)) ?? '';
       await Promise.all([
-        place.store.putBlob(hash, bytes),
+        location.store.putBlob(hash, bytes),
         other.putBlob(hash, bytes),
-        place.store.putBlob(hash, bytes),
+        location.store.putBlob(hash, bytes),
       ]);
       expect((await other.getBlob(hash))?.byteLength).toBe(300_000);
     });
 
     test('bytes under another name, and names that are no hash, are refused', async () => {
       const wrong = 'ab'.repeat(32);
-      await expect(place.store.putBlob(wrong, bytesOf(10))).rejects.toMatchObject({
+      await expect(location.store.putBlob(wrong, patternBytes(10))).rejects.toMatchObject({
         code: 'invalid_input',
       });
-      expect(await place.store.getBlob(wrong)).toBeUndefined();
-      await expect(place.store.getBlob('../../etc/passwd')).rejects.toMatchObject({
+      expect(await location.store.getBlob(wrong)).toBeUndefined();
+      await expect(location.store.getBlob('../../etc/passwd')).rejects.toMatchObject({
         code: 'invalid_input',
       });
-      await expect(place.store.putBlob('AB'.repeat(32), bytesOf(10))).rejects.toMatchObject({
-        code: 'invalid_input',
-      });
+      await expect(location.store.putBlob('AB'.repeat(32), patternBytes(10))).rejects.toMatchObject(
+        {
+          code: 'invalid_input',
+        },
+      );
     });
   });
 
   describe('opening and closing', () => {
     test('the store says where it is and can write', async () => {
-      expect(place.store.isWritable).toBe(true);
-      expect(place.store.uri).not.toBe('');
-      expect(place.store.location.dbPath.startsWith(place.store.location.storeRoot)).toBe(true);
+      expect(location.store.isWritable).toBe(true);
+      expect(location.store.uri).not.toBe('');
+      expect(location.store.location.dbPath.startsWith(location.store.location.storeRoot)).toBe(
+        true,
+      );
     });
 
     test('a closed store refuses every call, and closing again is fine', async () => {
-      await place.store.close();
-      await place.store.close();
+      await location.store.close();
+      await location.store.close();
       const closed = { code: 'store_failed', reason: 'closed' };
-      await expect(place.store.findRun(RUN_ID)).rejects.toMatchObject(closed);
-      await expect(place.append(segmentOf(0))).rejects.toMatchObject(closed);
-      await expect(place.list()).rejects.toMatchObject(closed);
-      await expect(place.store.reclaimSpace()).rejects.toMatchObject(closed);
-      await expect(place.store.listLeases()).rejects.toMatchObject(closed);
-      await expect(place.store.getBlob('ab'.repeat(32))).rejects.toMatchObject(closed);
-      if (place.store.appendSegmentsNow !== undefined) {
-        expect(() => place.store.appendSegmentsNow?.([segmentOf(0)])).toThrow('closed');
+      await expect(location.store.findRun(RUN_ID)).rejects.toMatchObject(closed);
+      await expect(location.append(segmentOf(0))).rejects.toMatchObject(closed);
+      await expect(location.list()).rejects.toMatchObject(closed);
+      await expect(location.store.reclaimSpace()).rejects.toMatchObject(closed);
+      await expect(location.store.listLeases()).rejects.toMatchObject(closed);
+      await expect(location.store.getBlob('ab'.repeat(32))).rejects.toMatchObject(closed);
+      if (location.store.appendSegmentsNow !== undefined) {
+        expect(() => location.store.appendSegmentsNow?.([segmentOf(0)])).toThrow('closed');
       }
     });
 
-    test('closing one store leaves the others on the place at work', async () => {
-      const other = await place.openAnother();
-      await place.store.close();
+    test('closing one store leaves the others on the location at work', async () => {
+      const other = await location.openAnother();
+      await location.store.close();
       expect(await other.appendSegments([segmentOf(0)])).toHaveLength(1);
-      await place.reopen();
-      expect(await place.list()).toHaveLength(1);
+      await location.reopen();
+      expect(await location.list()).toHaveLength(1);
     });
 
     test('a call under way when the store closes is done or refused, never half', async () => {
-      const call = place.append(segmentOf(0), segmentOf(1));
-      const closing = place.store.close();
+      const call = location.append(segmentOf(0), segmentOf(1));
+      const closing = location.store.close();
       const result = await call.then(
         (placed) => placed.length,
         (error: unknown) => error,
       );
       await closing;
-      await place.reopen();
-      expect(await place.list()).toHaveLength(result === 2 ? 2 : 0);
+      await location.reopen();
+      expect(await location.list()).toHaveLength(result === 2 ? 2 : 0);
     });
 
     test('space is given back without loss', async () => {
-      const placed = await place.append(
+      const placed = await location.append(
         ...Array.from({ length: 5 }, (_, i) => segmentOf(i, {}, 50_000)),
       );
       const merged = mergeOf(placed);
-      await place.store.replaceSegments(RUN_ID, 'metrics', placed, [merged]);
-      await place.store.reclaimSpace();
-      expect(await place.list()).toEqual([merged.manifest]);
-      expect(await place.store.readSegments([merged.manifest])).toEqual([
+      await location.store.replaceSegments(RUN_ID, 'metrics', placed, [merged]);
+      await location.store.reclaimSpace();
+      expect(await location.list()).toEqual([merged.manifest]);
+      expect(await location.store.readSegments([merged.manifest])).toEqual([
         { kind: 'bytes', bytes: merged.bytes },
       ]);
     });

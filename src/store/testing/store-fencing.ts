@@ -1,112 +1,112 @@
 /** Generations of runs, and what they refuse: part of the contract of stores. */
-import { describe, expect, test } from 'vitest';
-import { isStoreError } from '../../src/base/errors.ts';
-import { RUN_ID, runOf, segmentOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import { isStoreError } from '../../base/errors.ts';
+import { RUN_ID, runOf, segmentOf } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
 const live = (generation: number) => [{ runId: RUN_ID, generation }];
 
-export function describeFencing(place: LocationUnderTest): void {
+export function describeFencing(location: LocationUnderTest): void {
   /** Another session takes the run over. */
   const takeOver = async (): Promise<number> => {
-    const run = await place.store.findRun(RUN_ID);
+    const run = await location.store.findRun(RUN_ID);
     if (run === undefined) throw new Error('The run is gone.');
     const generation = (run.generation ?? 1) + 1;
-    const result = await place.store.updateRun({ ...run, generation });
+    const result = await location.store.updateRun({ ...run, generation });
     expect(result).toMatchObject({ kind: 'updated', run: { generation } });
     return generation;
   };
   const batches = async (superseded?: boolean): Promise<readonly string[]> =>
-    (await place.list(superseded === undefined ? {} : { superseded })).map(
+    (await location.list(superseded === undefined ? {} : { superseded })).map(
       ({ batchNumber, writerId }) => `${writerId} ${batchNumber}`,
     );
 
   describe('fencing', () => {
     test('a run has the first generation until it is counted up, and it never decreases', async () => {
-      expect(await place.store.findRun(RUN_ID)).not.toHaveProperty('generation');
+      expect(await location.store.findRun(RUN_ID)).not.toHaveProperty('generation');
       expect(await takeOver()).toBe(2);
-      await place.reopen();
-      const second = await place.store.findRun(RUN_ID);
+      await location.reopen();
+      const second = await location.store.findRun(RUN_ID);
       expect(second).toMatchObject({ generation: 2, revision: 2 });
       for (const generation of [undefined, 1]) {
-        const { generation: _, ...run } = (await place.store.findRun(RUN_ID)) ?? {
+        const { generation: _, ...run } = (await location.store.findRun(RUN_ID)) ?? {
           ...runOf(),
           revision: 0,
         };
-        const result = await place.store.updateRun(
+        const result = await location.store.updateRun(
           generation === undefined ? run : { ...run, generation },
         );
         expect(result).toMatchObject({ kind: 'updated', run: { generation: 2 } });
       }
-      expect(await place.store.findRun(RUN_ID)).toMatchObject({ generation: 2, revision: 4 });
-      expect((await place.store.listRuns())[0]).toMatchObject({ id: RUN_ID, generation: 2 });
+      expect(await location.store.findRun(RUN_ID)).toMatchObject({ generation: 2, revision: 4 });
+      expect((await location.store.listRuns())[0]).toMatchObject({ id: RUN_ID, generation: 2 });
     });
 
     test('of two who count it up from the same revision, one does', async () => {
-      const other = await place.openAnother();
-      const run = await place.store.findRun(RUN_ID);
+      const other = await location.openAnother();
+      const run = await location.store.findRun(RUN_ID);
       if (run === undefined) throw new Error('The run is gone.');
       const results = await Promise.all(
-        [place.store, other].map((store) => store.updateRun({ ...run, generation: 2 })),
+        [location.store, other].map((store) => store.updateRun({ ...run, generation: 2 })),
       );
       expect(results.map(({ kind }) => kind).sort()).toEqual(['conflict', 'updated']);
       expect((await other.findRun(RUN_ID))?.generation).toBe(2);
     });
 
     test('a live session of an earlier generation appends nothing, and is told', async () => {
-      await place.store.appendSegments([segmentOf(0)], undefined, live(1));
+      await location.store.appendSegments([segmentOf(0)], undefined, live(1));
       await takeOver();
-      const refused = await place.store
+      const refused = await location.store
         .appendSegments([segmentOf(1), segmentOf(0, { table: 'events' })], undefined, live(1))
         .catch((error: unknown) => error);
       expect(isStoreError(refused, 'fenced')).toBe(true);
       expect(refused).toMatchObject({ details: { runId: RUN_ID, generation: 2 } });
       expect(await batches(true)).toEqual(['writer_a 0']);
-      expect(await place.list({ table: 'events', superseded: true })).toEqual([]);
+      expect(await location.list({ table: 'events', superseded: true })).toEqual([]);
       // Those of before stay in the default listing: the session that took over could see them.
       expect(await batches()).toEqual(['writer_a 0']);
     });
 
     test('sessions that share the generation go on, and a later one than the run has is no reason to refuse', async () => {
       await takeOver();
-      await place.store.appendSegments([segmentOf(0)], undefined, live(2));
-      await place.store.appendSegments(
+      await location.store.appendSegments([segmentOf(0)], undefined, live(2));
+      await location.store.appendSegments(
         [segmentOf(0, { writerId: 'writer_b' })],
         undefined,
         live(2),
       );
-      await place.store.appendSegments([segmentOf(1)], undefined, live(3));
+      await location.store.appendSegments([segmentOf(1)], undefined, live(3));
       expect(await batches()).toEqual(['writer_a 0', 'writer_b 0', 'writer_a 1']);
-      const stored = await place.list();
+      const stored = await location.list();
       expect(stored.map(({ generation }) => generation)).toEqual([2, 2, 2]);
     });
 
     test('rows of an earlier generation that arrive later are stored apart', async () => {
-      const [first] = await place.append(segmentOf(0, { generation: 1 }));
+      const [first] = await location.append(segmentOf(0, { generation: 1 }));
       expect(first).not.toHaveProperty('generation');
       await takeOver();
       const late = segmentOf(1, { generation: 1 });
-      const placed = await place.append(late, segmentOf(2, { generation: 2 }), segmentOf(3));
+      const placed = await location.append(late, segmentOf(2, { generation: 2 }), segmentOf(3));
       expect(placed.map(({ generation, superseded }) => [generation, superseded])).toEqual([
         [1, true],
         [2, undefined],
         [2, undefined],
       ]);
       expect(await batches()).toEqual(['writer_a 0', 'writer_a 2', 'writer_a 3']);
-      await place.reopen();
+      await location.reopen();
       expect(await batches(true)).toEqual(['writer_a 0', 'writer_a 1', 'writer_a 2', 'writer_a 3']);
       expect(await batches(false)).toEqual(['writer_a 0', 'writer_a 2', 'writer_a 3']);
-      const [read] = await place.store.readSegments([late.manifest]);
+      const [read] = await location.store.readSegments([late.manifest]);
       expect(read?.kind).toBe('bytes');
       // Again: it is known, and nothing becomes of it.
-      const [again] = await place.append(late);
+      const [again] = await location.append(late);
       expect(again).toEqual(placed[0]);
       expect(await batches(true)).toHaveLength(4);
     });
 
     test('no merge takes superseded rows among the others', async () => {
       await takeOver();
-      const [late] = await place.append(segmentOf(0, { generation: 1 }), segmentOf(1));
+      const [late] = await location.append(segmentOf(0, { generation: 1 }), segmentOf(1));
       if (late === undefined) throw new Error('Nothing was appended.');
       const { manifest, bytes } = segmentOf(7);
       const merged = {
@@ -119,15 +119,15 @@ export function describeFencing(place: LocationUnderTest): void {
         bytes,
       };
       await expect(
-        place.store.replaceSegments(RUN_ID, 'metrics', [late], [merged]),
-      ).rejects.toMatchObject({ message: expect.stringContaining('superseded') as unknown });
-      const both = await place.list({ superseded: true });
+        location.store.replaceSegments(RUN_ID, 'metrics', [late], [merged]),
+      ).rejects.toMatchObject({ message: expect.stringContaining('superseded') });
+      const both = await location.list({ superseded: true });
       const sources = [{ writerId: late.writerId, batchStart: 0, batchLast: 1 }];
       for (const superseded of [{}, { superseded: true }]) {
         const mixed = { bytes, manifest: { ...merged.manifest, ...superseded, sources } };
         await expect(
-          place.store.replaceSegments(RUN_ID, 'metrics', both, [mixed]),
-        ).rejects.toMatchObject({ message: expect.stringContaining('superseded') as unknown });
+          location.store.replaceSegments(RUN_ID, 'metrics', both, [mixed]),
+        ).rejects.toMatchObject({ message: expect.stringContaining('superseded') });
       }
       expect(await batches(true)).toEqual(['writer_a 0', 'writer_a 1']);
     });
@@ -135,9 +135,9 @@ export function describeFencing(place: LocationUnderTest): void {
     test('a generation that is none is refused before anything is written', async () => {
       for (const generation of [0, -1, 1.5]) {
         await expect(
-          place.store.appendSegments([segmentOf(0)], undefined, live(generation)),
+          location.store.appendSegments([segmentOf(0)], undefined, live(generation)),
         ).rejects.toThrow(/generation must be/);
-        await expect(place.append(segmentOf(0, { generation }))).rejects.toThrow(
+        await expect(location.append(segmentOf(0, { generation }))).rejects.toThrow(
           /generation must be/,
         );
       }
@@ -145,7 +145,7 @@ export function describeFencing(place: LocationUnderTest): void {
     });
 
     test('an append and a takeover at the same moment: the rows are there before it, or refused', async () => {
-      const other = await place.openAnother();
+      const other = await location.openAnother();
       const tables = ['metrics', 'events', 'layers', 'parameters', 'batches'];
       const appends = tables.map((table) =>
         other
@@ -157,7 +157,7 @@ export function describeFencing(place: LocationUnderTest): void {
       for (const [i, table] of tables.entries()) {
         const outcome = outcomes[i];
         if (outcome !== undefined) expect(isStoreError(outcome, 'fenced'), table).toBe(true);
-        const listed = await place.list({ table, superseded: true });
+        const listed = await location.list({ table, superseded: true });
         expect(listed.length, table).toBe(outcome === undefined ? 1 : 0);
       }
     });

@@ -1,33 +1,33 @@
 /** Projects, runs and leases: part of the contract of stores. */
-import { describe, expect, test } from 'vitest';
-import type { Store } from '../../src/store/store.ts';
-import { RUN_ID, runOf } from '../support/segments.ts';
-import type { LocationUnderTest } from './store-contract.ts';
+import { describe, expect, test } from './suite-tools.ts';
+import type { Store } from '../store.ts';
+import { RUN_ID, runOf } from './segments.ts';
+import type { LocationUnderTest } from './location-under-test.ts';
 
-export function describeRuns(place: LocationUnderTest): void {
+export function describeRuns(location: LocationUnderTest): void {
   describe('projects and runs', () => {
-    test('a project is found by its name, whoever made it', async () => {
-      const other = await place.openAnother();
+    test('a project is found by its name, made by any store', async () => {
+      const other = await location.openAnother();
       const made = await Promise.all([
-        place.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5.5 }),
+        location.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5.5 }),
         other.ensureProject({ id: 'p2', name: 'digits', createdAtMs: 6 }),
       ]);
       expect(made[0]).toEqual(made[1]);
       await other.ensureProject({ id: 'p3', name: 'another', createdAtMs: 7 });
-      await place.reopen();
-      const names = (await place.store.listProjects()).map((project) => project.name);
+      await location.reopen();
+      const names = (await location.store.listProjects()).map((project) => project.name);
       expect(names).toEqual(['another', 'digits']);
-      expect(await place.store.ensureProject({ id: 'p9', name: 'digits', createdAtMs: 9 })).toEqual(
-        made[0],
-      );
+      expect(
+        await location.store.ensureProject({ id: 'p9', name: 'digits', createdAtMs: 9 }),
+      ).toEqual(made[0]);
     });
 
     test('a project id belongs to one name', async () => {
-      await place.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5 });
+      await location.store.ensureProject({ id: 'p1', name: 'digits', createdAtMs: 5 });
       await expect(
-        place.store.ensureProject({ id: 'p1', name: 'other', createdAtMs: 5 }),
+        location.store.ensureProject({ id: 'p1', name: 'other', createdAtMs: 5 }),
       ).rejects.toMatchObject({ code: 'store_failed', reason: 'rejected' });
-      expect(await place.store.listProjects()).toHaveLength(1);
+      expect(await location.store.listProjects()).toHaveLength(1);
     });
 
     test('a run is kept whole and starts at revision 1', async () => {
@@ -36,27 +36,27 @@ export function describeRuns(place: LocationUnderTest): void {
         tags: ['b', 'a', 'b c'],
         document: '{"text":"\\u00e9 \\ud83d\\ude00 \'\\""}',
       });
-      expect(await place.store.createRun(run)).toEqual({ ...run, revision: 1 });
-      await place.reopen();
-      expect(await place.store.findRun('run_2')).toEqual({ ...run, revision: 1 });
-      expect(await place.store.findRun('run_3')).toBeUndefined();
+      expect(await location.store.createRun(run)).toEqual({ ...run, revision: 1 });
+      await location.reopen();
+      expect(await location.store.findRun('run_2')).toEqual({ ...run, revision: 1 });
+      expect(await location.store.findRun('run_3')).toBeUndefined();
     });
 
     test('a run id is taken once, also by two at the same time', async () => {
-      await expect(place.store.createRun(runOf({ status: 'failed' }))).rejects.toMatchObject({
+      await expect(location.store.createRun(runOf({ status: 'failed' }))).rejects.toMatchObject({
         reason: 'rejected',
       });
-      expect((await place.store.findRun(RUN_ID))?.status).toBe('running');
-      const other = await place.openAnother();
+      expect((await location.store.findRun(RUN_ID))?.status).toBe('running');
+      const other = await location.openAnother();
       const results = await Promise.allSettled([
-        place.store.createRun(runOf({ id: 'run_2' })),
+        location.store.createRun(runOf({ id: 'run_2' })),
         other.createRun(runOf({ id: 'run_2' })),
       ]);
       expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
     });
 
     test('the runs of a configuration are counted, also by several at the same time', async () => {
-      const [first, second] = [await place.openAnother(), await place.openAnother()];
+      const [first, second] = [await location.openAnother(), await location.openAnother()];
       const configHash = 'a'.repeat(64);
       const ids = Array.from({ length: 8 }, (_, i) => `run_c${i}`);
       const made = await Promise.all(
@@ -67,47 +67,51 @@ export function describeRuns(place: LocationUnderTest): void {
       const [one] = made;
       if (one === undefined) throw new Error('There is no run.');
       // A deleted run is not counted again, another project and another configuration begin anew.
-      await place.store.deleteRun('run_c7');
-      const next = await place.store.createRun(runOf({ id: 'run_d', configHash }));
+      await location.store.deleteRun('run_c7');
+      const next = await location.store.createRun(runOf({ id: 'run_d', configHash }));
       expect(next.configRevision).toBe(9);
       const elsewhere = { id: 'run_e', configHash, projectId: 'p2', projectName: 'other' };
-      expect((await place.store.createRun(runOf(elsewhere))).configRevision).toBe(1);
+      expect((await location.store.createRun(runOf(elsewhere))).configRevision).toBe(1);
       const { configRevision: _revision, ...changed } = { ...one, configHash: 'b'.repeat(64) };
-      const updated = await place.store.updateRun(changed);
+      const updated = await location.store.updateRun(changed);
       expect(updated.run).toEqual({ ...changed, configRevision: 1, revision: 2 });
-      await place.reopen();
-      expect(await place.store.findRun(one.id)).toEqual(updated.run);
+      await location.reopen();
+      expect(await location.store.findRun(one.id)).toEqual(updated.run);
       // A program of before says nothing of it, and a copy of another store has its own number.
       const { configHash: _hash, configRevision: _known, ...older } = updated.run;
-      expect((await place.store.updateRun(older)).run).toEqual({ ...updated.run, revision: 3 });
+      expect((await location.store.updateRun(older)).run).toEqual({ ...updated.run, revision: 3 });
       const copy = runOf({ id: 'run_f', configHash, configRevision: 20 });
-      expect((await place.store.createRun(copy)).configRevision).toBe(20);
-      expect((await place.store.createRun(runOf({ id: 'run_g', configHash }))).configRevision).toBe(
-        21,
-      );
+      expect((await location.store.createRun(copy)).configRevision).toBe(20);
+      expect(
+        (await location.store.createRun(runOf({ id: 'run_g', configHash }))).configRevision,
+      ).toBe(21);
     });
 
     test('a change counts only for the revision it was made from', async () => {
-      const first = await place.store.findRun(RUN_ID);
+      const first = await location.store.findRun(RUN_ID);
       if (first === undefined) throw new Error('The run is missing.');
-      const updated = await place.store.updateRun({ ...first, status: 'completed', tags: ['x'] });
+      const updated = await location.store.updateRun({
+        ...first,
+        status: 'completed',
+        tags: ['x'],
+      });
       expect(updated).toEqual({
         kind: 'updated',
         run: { ...first, status: 'completed', tags: ['x'], revision: 2 },
       });
-      const stale = await place.store.updateRun({ ...first, status: 'failed' });
+      const stale = await location.store.updateRun({ ...first, status: 'failed' });
       expect(stale).toEqual({ kind: 'conflict', run: updated.run });
-      await place.reopen();
-      expect(await place.store.findRun(RUN_ID)).toEqual(updated.run);
-      expect(await place.store.listRuns({ tags: ['x'] })).toEqual([updated.run]);
+      await location.reopen();
+      expect(await location.store.findRun(RUN_ID)).toEqual(updated.run);
+      expect(await location.store.listRuns({ tags: ['x'] })).toEqual([updated.run]);
     });
 
     test('of two changes at once one wins and the other learns what is there', async () => {
-      const other = await place.openAnother();
-      const first = await place.store.findRun(RUN_ID);
+      const other = await location.openAnother();
+      const first = await location.store.findRun(RUN_ID);
       if (first === undefined) throw new Error('The run is missing.');
       const results = await Promise.all([
-        place.store.updateRun({ ...first, status: 'completed' }),
+        location.store.updateRun({ ...first, status: 'completed' }),
         other.updateRun({ ...first, status: 'failed' }),
       ]);
       expect(results.map((result) => result.kind).sort()).toEqual(['conflict', 'updated']);
@@ -117,7 +121,7 @@ export function describeRuns(place: LocationUnderTest): void {
 
     test('changing a run that is not there is an error', async () => {
       await expect(
-        place.store.updateRun({ ...runOf({ id: 'nobody' }), revision: 1 }),
+        location.store.updateRun({ ...runOf({ id: 'nobody' }), revision: 1 }),
       ).rejects.toMatchObject({
         code: 'run_not_found',
       });
@@ -142,9 +146,9 @@ export function describeRuns(place: LocationUnderTest): void {
         }),
         runOf({ id: 'run_5', startedAtMs: 4.5, projectName: 'q' }),
       ];
-      for (const run of made) await place.store.createRun(run);
+      for (const run of made) await location.store.createRun(run);
       const ids = async (filter: Parameters<Store['listRuns']>[0]): Promise<string[]> =>
-        (await place.store.listRuns(filter)).map((run) => run.id);
+        (await location.store.listRuns(filter)).map((run) => run.id);
       expect(await ids(undefined)).toEqual(['run_1', 'run_4', 'run_3', 'run_5', 'run_2']);
       expect(await ids({ projectName: 'p' })).toEqual(['run_3', 'run_2']);
       expect(await ids({ statuses: ['failed', 'completed'] })).toEqual(['run_4', 'run_2']);
@@ -163,99 +167,99 @@ export function describeRuns(place: LocationUnderTest): void {
 
     test('wrong arguments are refused before anything is written', async () => {
       const wrong: Promise<unknown>[] = [
-        place.store.createRun(runOf({ id: '../up' })),
-        place.store.createRun(runOf({ id: 'ends.' })),
-        place.store.createRun(runOf({ id: 'run_2', startedAtMs: Number.NaN })),
-        place.store.createRun(runOf({ id: 'run_2', projectName: '' })),
-        place.store.updateRun({ ...runOf(), revision: 0 }),
-        place.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
-        place.store.listRuns({ limit: -1 }),
-        place.store.listRuns({ startedMinMs: Number.NaN }),
-        place.store.renewLease(RUN_ID, 'holder', 0),
-        place.store.renewLease(RUN_ID, '', 10),
+        location.store.createRun(runOf({ id: '../up' })),
+        location.store.createRun(runOf({ id: 'ends.' })),
+        location.store.createRun(runOf({ id: 'run_2', startedAtMs: Number.NaN })),
+        location.store.createRun(runOf({ id: 'run_2', projectName: '' })),
+        location.store.updateRun({ ...runOf(), revision: 0 }),
+        location.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
+        location.store.listRuns({ limit: -1 }),
+        location.store.listRuns({ startedMinMs: Number.NaN }),
+        location.store.renewLease(RUN_ID, 'holder', 0),
+        location.store.renewLease(RUN_ID, '', 10),
       ];
       for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'invalid_input' });
-      expect(await place.store.listRuns()).toHaveLength(1);
-      expect(await place.store.listProjects()).toHaveLength(0);
-      expect(await place.store.listLeases()).toHaveLength(0);
+      expect(await location.store.listRuns()).toHaveLength(1);
+      expect(await location.store.listProjects()).toHaveLength(0);
+      expect(await location.store.listLeases()).toHaveLength(0);
     });
   });
 
   describe('leases', () => {
     test('a lease lasts from the claim for its time, by the clock', async () => {
-      const start = place.clock.nowMs;
-      expect(await place.store.renewLease(RUN_ID, 'a', 100)).toEqual({
+      const start = location.clock.nowMs;
+      expect(await location.store.renewLease(RUN_ID, 'a', 100)).toEqual({
         runId: RUN_ID,
         holder: 'a',
         expiresAtMs: start + 100,
       });
-      place.clock.nowMs = start + 99;
-      expect(await place.store.listLeases()).toHaveLength(1);
-      place.clock.nowMs = start + 100;
-      expect(await place.store.listLeases()).toEqual([]);
+      location.clock.nowMs = start + 99;
+      expect(await location.store.listLeases()).toHaveLength(1);
+      location.clock.nowMs = start + 100;
+      expect(await location.store.listLeases()).toEqual([]);
     });
 
     test('a renewed lease lasts on, a released one is gone, holders do not mix', async () => {
-      const start = place.clock.nowMs;
-      const other = await place.openAnother();
-      await place.store.renewLease(RUN_ID, 'b', 100);
+      const start = location.clock.nowMs;
+      const other = await location.openAnother();
+      await location.store.renewLease(RUN_ID, 'b', 100);
       await other.renewLease(RUN_ID, 'a', 100);
       await other.renewLease('run_0', 'a', 100);
       expect(
-        (await place.store.listLeases()).map((lease) => `${lease.runId}/${lease.holder}`),
+        (await location.store.listLeases()).map((lease) => `${lease.runId}/${lease.holder}`),
       ).toEqual(['run_0/a', 'run_1/a', 'run_1/b']);
-      place.clock.nowMs = start + 60;
-      await place.store.renewLease(RUN_ID, 'b', 100);
-      place.clock.nowMs = start + 120;
+      location.clock.nowMs = start + 60;
+      await location.store.renewLease(RUN_ID, 'b', 100);
+      location.clock.nowMs = start + 120;
       expect(await other.listLeases([RUN_ID, 'nobody'])).toEqual([
         { runId: RUN_ID, holder: 'b', expiresAtMs: start + 160 },
       ]);
       expect(await other.listLeases([])).toEqual([]);
-      await place.store.releaseLease(RUN_ID, 'b');
-      await place.store.releaseLease(RUN_ID, 'b');
+      await location.store.releaseLease(RUN_ID, 'b');
+      await location.store.releaseLease(RUN_ID, 'b');
       expect(await other.listLeases()).toEqual([]);
     });
 
     test('a clock that is turned back by hours makes no lease last for hours', async () => {
-      const start = place.clock.nowMs;
-      await place.store.renewLease(RUN_ID, 'dead', 100);
-      await place.store.renewLease(RUN_ID, 'alive', 100);
+      const start = location.clock.nowMs;
+      await location.store.renewLease(RUN_ID, 'dead', 100);
+      await location.store.renewLease(RUN_ID, 'alive', 100);
       // As much as the clocks of two machines may differ.
-      place.clock.nowMs = start - 100;
-      expect(await place.store.listLeases()).toHaveLength(2);
-      place.clock.nowMs = start - 5 * 3_600_000;
-      expect(await place.store.listLeases()).toEqual([]);
-      const lease = await place.store.renewLease(RUN_ID, 'alive', 100);
-      await place.reopen();
-      expect(await place.store.listLeases()).toEqual([lease]);
+      location.clock.nowMs = start - 100;
+      expect(await location.store.listLeases()).toHaveLength(2);
+      location.clock.nowMs = start - 5 * 3_600_000;
+      expect(await location.store.listLeases()).toEqual([]);
+      const lease = await location.store.renewLease(RUN_ID, 'alive', 100);
+      await location.reopen();
+      expect(await location.store.listLeases()).toEqual([lease]);
       // The dead does not rise when the clock gets there again.
-      place.clock.nowMs = start;
-      expect(await place.store.listLeases()).toEqual([]);
+      location.clock.nowMs = start;
+      expect(await location.store.listLeases()).toEqual([]);
     });
 
     test('a lapsed lease is there for those who doubt the clock, for a day', async () => {
-      const { lapsedLeases } = place.store;
+      const { lapsedLeases } = location.store;
       if (lapsedLeases === undefined) return;
-      const { expiresAtMs } = await place.store.renewLease(RUN_ID, 'a', 100);
+      const { expiresAtMs } = await location.store.renewLease(RUN_ID, 'a', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([]);
-      place.clock.nowMs += 3_600_000;
-      await place.store.renewLease('run_other', 'b', 100);
+      location.clock.nowMs += 3_600_000;
+      await location.store.renewLease('run_other', 'b', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([
         { runId: RUN_ID, holder: 'a', expiresAtMs, ttlMs: 100, endedMs: 3_600_000 - 100 },
       ]);
-      await place.store.renewLease(RUN_ID, 'a', 100);
+      await location.store.renewLease(RUN_ID, 'a', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([]);
-      place.clock.nowMs += 25 * 3_600_000;
-      await place.store.renewLease('run_other', 'b', 100);
+      location.clock.nowMs += 25 * 3_600_000;
+      await location.store.renewLease('run_other', 'b', 100);
       expect(await lapsedLeases(RUN_ID)).toEqual([]);
     });
 
     test('a lapsed lease can be taken again', async () => {
-      await place.store.renewLease(RUN_ID, 'a', 10);
-      place.clock.nowMs += 50;
-      const lease = await place.store.renewLease(RUN_ID, 'a', 10);
-      await place.reopen();
-      expect(await place.store.listLeases()).toEqual([lease]);
+      await location.store.renewLease(RUN_ID, 'a', 10);
+      location.clock.nowMs += 50;
+      const lease = await location.store.renewLease(RUN_ID, 'a', 10);
+      await location.reopen();
+      expect(await location.store.listLeases()).toEqual([lease]);
     });
   });
 }

@@ -1,0 +1,25 @@
+/** The template of a store in examples/ passes the suite, under this runner and under that of Node. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Store } from '../../src/store/store.ts';
+import { testStore } from '../../src/store-testing.ts';
+
+vi.stubEnv('QUARK_EXAMPLE', 'import');
+type OpenJournal = (uri: string, options: object) => Promise<Store>;
+const file = new URL('../../examples/own-store.mjs', import.meta.url).href;
+const { openJournal } = (await import(/* @vite-ignore */ file)) as { openJournal: OpenJournal };
+vi.unstubAllEnvs();
+
+testStore({ describe, test, beforeEach, afterEach }, 'journal', async (clock) => {
+  const folder = await mkdtemp(join(tmpdir(), 'quark-journal-'));
+  return {
+    open: () => openJournal(`journal:${folder}/journal.jsonl`, { clock }),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+});
+
+test('the example is the one that the tests run', () => {
+  expect(openJournal).toBeTypeOf('function');
+});
