@@ -54,7 +54,7 @@ export function instantFromText(value: unknown): number {
   }
   if (typeof value !== 'string') return Number.NaN;
   const match =
-    /^\s*(\d{4})-(\d\d)-(\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?\s*$/i.exec(
+    /^\s*(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?\s*$/i.exec(
       value,
     );
   if (match === null) {

@@ -1,4 +1,4 @@
-/** Whether the times of a run are its own. */
+/** Whether the times of a run are its own, and what its steps count. */
 import type { RunRecord } from '../records/run.ts';
 
 /**
@@ -9,4 +9,10 @@ import type { RunRecord } from '../records/run.ts';
  */
 export function hasTimes(run: Pick<RunRecord, 'endedAt' | 'environment' | 'startedAt'>): boolean {
   return run.environment['import'] === undefined || run.endedAt !== run.startedAt;
+}
+
+/** What the steps of a run count where they are no updates, such as `samples`; null where nobody said. */
+export function stepUnitOf({ environment }: Pick<RunRecord, 'environment'>): string | null {
+  const unit = environment['step_unit'];
+  return typeof unit === 'string' ? unit : null;
 }

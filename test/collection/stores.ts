@@ -75,7 +75,7 @@ const eventFiles = entriesOf('tensorboard', [
     }),
     series: 2,
     values: 60,
-    says: ['training loss: train/loss', 'validation loss: Loss/val'],
+    says: ['training loss: train/loss', 'validation loss: val/loss'],
   },
   {
     name: 'Keras, with folders for training and validation',

@@ -1,6 +1,6 @@
 /** Runs in memory: columns that hold nothing, and columns put together by hand. */
 import { checkOptionNames } from '../../base/assert.ts';
-import { hasTimes } from '../../read/run-times.ts';
+import { hasTimes, stepUnitOf } from '../../read/run-times.ts';
 import type { RunRecord } from '../../records/run.ts';
 import { rolesOfRun } from '../../records/run-roles.ts';
 import { createBatchColumns } from './batch-columns.ts';
@@ -41,6 +41,7 @@ export function emptyColumns(): RunColumns {
       startedAtMs: 0,
       endedAtMs: null,
       hasTimes: true,
+      stepUnit: null,
       isContinued: false,
       roles: {},
     },
@@ -90,6 +91,7 @@ export function runInfo(run: RunRecord, isLive: boolean): RunInfo {
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: run.endedAt === null ? null : Date.parse(run.endedAt),
     hasTimes: hasTimes(run),
+    stepUnit: stepUnitOf(run),
     isContinued: run.parentRunId !== null || run.resumeCount > 0,
     roles: rolesOfRun(run.environment),
   };

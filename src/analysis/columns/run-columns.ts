@@ -148,6 +148,8 @@ export type RunInfo = {
   readonly endedAtMs: number | null;
   /** Whether the times are those of the run; false where a file without times was imported. */
   readonly hasTimes: boolean;
+  /** What its steps count where they are no updates, such as `samples`: from the file it was imported from; null where nobody said. */
+  readonly stepUnit: string | null;
   /** Whether the run began with what another had learned: it has a parent, or was resumed. */
   readonly isContinued: boolean;
   /** Metrics that somebody gave a role, as the run remembers them. */

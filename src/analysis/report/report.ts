@@ -162,6 +162,7 @@ function factsOf(
     ['status', run.isLive ? `${run.status}, live` : run.status],
     ['started', startedAt],
     ['took', startedAt === '' || end === null ? '' : durationText(end - run.startedAtMs)],
+    ['steps', run.stepUnit === null ? '' : `counted in ${run.stepUnit}`],
     ['metrics', `${columns.metrics.size} with ${shortText(points)} values`],
     ...more,
     ['damaged segments', columns.damagedSegments > 0 ? String(columns.damagedSegments) : ''],

@@ -73,6 +73,9 @@ function describe(
     ['started', hasTimes(run) ? localTime(run.startedAt) : '-'],
     ['ended', run.endedAt === null || !hasTimes(run) ? '-' : localTime(run.endedAt)],
     ['tags', run.tags.length === 0 ? '-' : onTerminal(run.tags.join(', '))],
+    ...(typeof run.environment['step_unit'] === 'string'
+      ? [['steps', `counted in ${onTerminal(run.environment['step_unit'])}`] as [string, string]]
+      : []),
     ['resumed', `${run.resumeCount} times`],
     ...(superseded === 0
       ? []

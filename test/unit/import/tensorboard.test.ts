@@ -266,7 +266,7 @@ describe('TensorBoard event files', () => {
         eventsIn('runs/x/Loss_train', 'Loss', 1),
         eventsIn('runs/x/Loss_val', 'Loss', 2),
       ),
-    ).toEqual([['runs/x', ['Loss/val', 'optimizer/lr', 'train/loss']]]);
+    ).toEqual([['runs/x', ['optimizer/lr', 'train/loss', 'val/loss']]]);
     const many = ['a', 'b_1', 'b_2', 'model_test'].map((name) =>
       eventsIn(`runs/${name}`, 'loss', 1),
     );

@@ -167,6 +167,7 @@ class LogImport {
       sink.config(Object.fromEntries(this.#settings));
       this.#settings = new Map();
     }
+    if (row.stepUnit !== undefined) sink.environment({ step_unit: row.stepUnit });
     pushRow(sink, row, this.#splitter.stepOf(row));
     if (sink.isFull) await sink.flush();
   }

@@ -75,6 +75,8 @@ export type LogRow = {
   readonly values: readonly (readonly [name: string, value: number])[];
   /** The bar that the line is a state of: of rows of one bar, one after another, the last counts. */
   readonly bar?: string | undefined;
+  /** What the step counts where it is no step of the optimizer. */
+  readonly stepUnit?: 'samples' | undefined;
 };
 
 type Groups = Readonly<Record<string, string | undefined>>;
@@ -176,6 +178,7 @@ export class LogReader {
       values:
         phase === undefined ? values : values.map(([key, value]) => [`${phase}/${key}`, value]),
       bar: known.bar === undefined ? undefined : this.#barOf(known.bar, text),
+      stepUnit: known.stepUnit,
     };
   }
 

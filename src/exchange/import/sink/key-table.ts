@@ -31,6 +31,9 @@ export const CONVENTIONAL_KEYS: readonly KeyRule[] = Object.freeze([
   },
   { name: /^(?:val|valid|validation|dev)[/_. -]?loss$/, key: 'val/loss' },
   { name: /^eval[/_. -]loss$/, key: 'val/loss' },
+  // As the side of training: `Loss/train` beside `Loss/val`.
+  { name: /^loss[/_. -](?:val|valid|validation|dev|eval)$/, key: 'val/loss' },
+  { name: /^loss[/_. -]test$/, key: 'test/loss' },
   // Lightning logs a metric twice: of the step, and the mean of the epoch, which is what compares with validation.
   { name: /^(?:train[/_. -]?|training[/_. -]?)?loss_epoch$/, key: 'train/loss' },
   { name: /^(?:train[/_. -]?|training[/_. -]?)?loss_step$/, key: 'train/loss_step' },

@@ -1,5 +1,6 @@
 /** What the columns of a table are: found by their names, or told. */
 import type { ImportFormatOptions } from '../sink/importer.ts';
+import { amountIn } from './amounts.ts';
 import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 
 /** The roles of columns; -1 for one that the table does not have. */
@@ -13,6 +14,8 @@ export type CsvColumns = {
   readonly time: number;
   /** Says of each row whether it is of training or validation. */
   readonly phase: number;
+  /** In what `nvidia-smi` writes, the number of the device that a row is of. */
+  readonly device: number;
   /** In a long table each row is one sample: its metric is named here, */
   readonly key: number;
   /** and its value is here. */
@@ -74,6 +77,8 @@ const TIME_NAMES = [
 ];
 const PHASE_NAMES = ['phase', 'split', 'mode', 'stage'];
 const KEY_NAMES = ['metric_key', 'metric', 'metric_name', 'key', 'tag'];
+/** Columns of nvidia-smi: in their tables the index is that of a device, and no step. */
+const OF_DEVICE = /^(?:utilization|memory|temperature|power|clocks|fan|pcie)\.\w/;
 const BOOKKEEPING = new Set(['sequence', '__index_level_0__']);
 const DELIMITERS = [',', '\t', ';', '|'];
 const SNIFFED_LINES = 40;
@@ -102,7 +107,7 @@ export function sniffTable(text: string, isWhole: boolean, path: string): Sniffe
     const number = numberFromText(
       cell.replace(/^"(.*)"$/, '$1').replace(/^([+-]?\d+),(\d+)$/, '$1.$2'),
     );
-    return typeof number === 'number';
+    return typeof number === 'number' || amountIn(cell) !== undefined;
   };
   const hasHeader = !header.some((cell) => isNumber(cell));
   // Without names every cell has to be a number: what begins with both is a list of something else.
@@ -149,7 +154,12 @@ export function columnsOf(
     return -1;
   };
   const epoch = find(options?.epoch, EPOCH_NAMES);
-  const known = find(options?.step, STEP_NAMES);
+  const device =
+    options?.step === undefined && lower.some((name) => OF_DEVICE.test(name))
+      ? lower.indexOf('index')
+      : -1;
+  const counter = find(options?.step, STEP_NAMES);
+  const known = counter === device ? -1 : counter;
   const isStepOfEpoch =
     options?.step === undefined &&
     known < 0 &&
@@ -162,7 +172,7 @@ export function columnsOf(
   const key = found === step ? -1 : found;
   const phase = key >= 0 ? -1 : find(undefined, PHASE_NAMES);
   const ignored = new Set((options?.ignore ?? []).map((name) => name.trim().toLowerCase()));
-  const taken = new Set([step, epoch, time, phase, key]);
+  const taken = new Set([step, epoch, time, phase, key, device]);
   const metrics = names.flatMap((_, i) => {
     const name = lower[i] ?? '';
     if (taken.has(i) || ignored.has(name)) return [];
@@ -178,6 +188,7 @@ export function columnsOf(
     epoch,
     time,
     phase,
+    device,
     key,
     value: key >= 0 ? value : -1,
     metrics,

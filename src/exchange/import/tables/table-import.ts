@@ -3,6 +3,7 @@
  * each row. The same for every file that holds a table.
  */
 import { timeOf, type CsvColumns } from './csv-columns.ts';
+import { amountIn, nameWithUnit } from './amounts.ts';
 import { Counters } from '../sink/counters.ts';
 import type { InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, ImportedRun, RunSink } from '../sink/importer.ts';
@@ -39,6 +40,8 @@ export class TableImport {
   /** Columns that had a value while the counters stood at their first. */
   #isFirst = new Uint8Array(0);
   #textCounts = new Uint32Array(0);
+  /** The unit of a column whose cells have one. */
+  readonly #units = new Map<number, string>();
   /** Cells of the step's column that are no steps. */
   #badSteps = 0;
   #hasFractions = false;
@@ -69,6 +72,7 @@ export class TableImport {
     this.#ids = new Int32Array(columns.names.length).fill(-2);
     this.#isFirst = Uint8Array.from(columns.names, (name) => (before.has(name) ? 1 : 0));
     this.#textCounts = new Uint32Array(columns.names.length);
+    this.#units.clear();
   }
 
   get #isLong(): boolean {
@@ -146,18 +150,30 @@ export class TableImport {
     const isAtStart = this.#counters.isAtStart;
     const phase = columns.phase >= 0 && kinds[columns.phase] === CELL_TEXT ? columns.phase : -1;
     for (const i of metrics) {
-      const kind = kinds[i];
-      if (kind === CELL_NUMBER) {
+      const value = kinds[i] === CELL_TEXT ? this.#amount(reader, i) : (numbers[i] ?? Number.NaN);
+      if (kinds[i] === CELL_NUMBER || value === value) {
         let id: number;
-        if (phase >= 0) id = sink.metric(`${this.#prefix}${reader.text(phase)}/${names[i] ?? ''}`);
+        if (columns.device >= 0)
+          id = sink.metric(`gpu/${numberIn(reader, columns.device)}/${this.#nameOf(i)}`);
+        else if (phase >= 0)
+          id = sink.metric(`${this.#prefix}${reader.text(phase)}/${names[i] ?? ''}`);
         else {
           id = this.#ids[i] ?? -1;
           if (id === -2) this.#ids[i] = id = sink.metric(this.#nameOf(i));
         }
         if (isAtStart) this.#isFirst[i] = 1;
-        sink.push(id, numbers[i] ?? Number.NaN, step, epoch, timeMs);
-      } else if (kind === CELL_TEXT) this.#countText(i);
+        sink.push(id, value, step, epoch, timeMs);
+      } else if (kinds[i] === CELL_TEXT) this.#countText(i);
     }
+  }
+
+  /** The number of a cell with a unit, where it is that of the column; else NaN. */
+  #amount(reader: TableRow, column: number): number {
+    const amount = amountIn(reader.text(column));
+    if (amount === undefined) return Number.NaN;
+    const unit = this.#units.get(column) ?? amount.unit;
+    this.#units.set(column, unit);
+    return unit === amount.unit ? amount.value : Number.NaN;
   }
 
   #longRow(reader: TableRow, columns: CsvColumns, sink: RunSink): void {
@@ -238,7 +254,8 @@ export class TableImport {
 
   #nameOf(column: number): string {
     const name = this.#columns?.names[column] ?? '';
-    return `${this.#prefix}${name === '' ? `column_${column + 1}` : name}`;
+    const known = name === '' ? `column_${column + 1}` : name;
+    return `${this.#prefix}${nameWithUnit(known, this.#units.get(column))}`;
   }
 
   #problem(line: number, reason: string): void {

@@ -63,6 +63,7 @@ export const TEXT_LOG_PATTERNS: readonly ProgramPattern[] = Object.freeze([
   },
   {
     name: 'pytorch_mnist',
+    stepUnit: 'samples',
     pattern: pattern`^Train Epoch: (?<epoch>\d{1,16}) \[(?<step>\d{1,16})/(?<epoch_steps>\d{1,16}) [^\]]{0,20}\]\s{1,8}Loss: (?<train_loss>${NUMBER})`,
   },
   {
@@ -71,6 +72,7 @@ export const TEXT_LOG_PATTERNS: readonly ProgramPattern[] = Object.freeze([
   },
   {
     name: 'pytorch_quickstart',
+    stepUnit: 'samples',
     pattern: pattern`^loss: (?<train_loss>${NUMBER})\s{1,8}\[\s{0,8}(?<step>\d{1,16})/\s{0,8}(?<epoch_steps>\d{1,16})\]\s{0,4}$`,
   },
   {

@@ -16,6 +16,8 @@ export type ProgramPattern = TextLogPattern & {
   readonly bar?: string | undefined;
   /** The name of values of `pairs` that have none: they are numbered. */
   readonly items?: string | undefined;
+  /** What the group `step` counts where it is no step of the optimizer. */
+  readonly stepUnit?: 'samples' | undefined;
   /** Put before the names of metrics as it is. */
   readonly prefix?: string | undefined;
   /** Whether the line is about the end of its epoch, and so at the last step that was read of it. */

@@ -170,7 +170,7 @@ test('ClearML: a graph and its lines, alone or within a task', async () => {
       [1, null, 2.5],
       [2, null, 1.5],
     ],
-    'loss/validation': [[2, null, 1.75]],
+    'val/loss': [[2, null, 1.75]],
     'optimizer/lr': [[1, null, 0.1]],
     'system/gpu/gpu_0_utilization': [[1, null, 99]],
   };
