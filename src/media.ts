@@ -2,8 +2,11 @@
 export {
   MediaLogger,
   type LogAudioOptions,
+  type LogCodeOptions,
   type LogCurveOptions,
+  type LogDirectoryOptions,
   type LogDistributionOptions,
+  type LoggedDirectory,
   type LogMediaOptions,
   type LogTextOptions,
 } from './instruments/media/media-logger.ts';
@@ -43,3 +46,19 @@ export {
   type TfjsModelArtifacts,
   type TfjsWeightSpec,
 } from './instruments/media/model.ts';
+export {
+  compareCode,
+  readRunCode,
+  type CodeComparison,
+  type CodeState,
+  type ComparableRun,
+  type FileChange,
+  type ValueChange,
+} from './instruments/media/code.ts';
+export type {
+  DirectoryHandle,
+  DirectoryInput,
+  FileHandle,
+  FileInput,
+} from './instruments/media/files.ts';
+export type { FoundFile, SkippedFile } from './session/platforms/platform.ts';

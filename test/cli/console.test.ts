@@ -1,4 +1,4 @@
-/** `quark console`: what a program printed, in another process than the one that printed it. */
+/** `quark console` and `quark compare --code`: what a program printed and what it was. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openStorage, startRun } from 'quark-sdk';
 import { captureConsole } from 'quark-sdk/console';
+import { MediaLogger } from 'quark-sdk/media';
 import { quark, type Ran } from './fake-io.ts';
 
 let cwd = '';
@@ -87,4 +88,21 @@ test('a program that ends by itself has stored all lines', async () => {
   expect(lines).toHaveLength(1001);
   expect(lines).toContain('no line end');
   expect(lines.filter((line) => line.startsWith('line '))[999]).toBe('line 999');
+});
+
+test('two runs are compared by their code', async () => {
+  const ids: string[] = [];
+  for (const config of [{ a: 1 }, { a: 2 }]) {
+    const session = await startRun({ project: 'code', storageDir: cwd, config });
+    await new MediaLogger(session).logCode();
+    await session.endRun();
+    await session.close();
+    ids.push(session.runId);
+  }
+  expect(await run('compare', ...ids, '--code')).toMatchObject({
+    code: 0,
+    stdout: 'Nothing differs.\n',
+  });
+  const older = await run('compare', ids[0] ?? '', runId, '--code', '--json');
+  expect(JSON.parse(older.stdout)).toMatchObject({ is_recorded: false, packages: [] });
 });

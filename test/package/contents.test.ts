@@ -429,9 +429,11 @@ describe('exported names', () => {
       [
         "MEDIA_KINDS",
         "MediaLogger",
+        "compareCode",
         "loadMedia",
         "loadModel",
         "readMedia",
+        "readRunCode",
       ]
     `);
   });

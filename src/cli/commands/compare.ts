@@ -6,6 +6,8 @@ import {
   type MetricTargetSpec,
   type RunComparisonResult,
 } from '../../analysis.ts';
+import { compareCode } from '../../media.ts';
+import { codeJson, codeText } from '../support/code-text.ts';
 import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { columns, UsageError } from '../support/args.ts';
 import { CONFIG_OPTIONS, judging } from '../support/config.ts';
@@ -28,6 +30,7 @@ export const compareCommand: Command = {
       },
       baseline: { kind: 'flag', help: 'Take the second run for the baseline.' },
       system: { kind: 'flag', help: 'Show what the machine did (system/...), too.' },
+      code: { kind: 'flag', help: 'Compare the code and the environments of two runs instead.' },
       json: JSON_OPTION,
     },
     notes: [
@@ -42,6 +45,14 @@ export const compareCommand: Command = {
       const [first, second, ...others] = runs;
       if (first === undefined || second === undefined)
         throw new UsageError('A comparison needs two runs', 'compare');
+      if (args.flag('code')) {
+        if (others.length > 0) throw new UsageError('--code is for two runs', 'compare');
+        const comparison = await compareCode(first.reader, second.reader);
+        await io.stdout.write(
+          args.flag('json') ? jsonText(codeJson(comparison)) : codeText(comparison, style),
+        );
+        return EXIT.ok;
+      }
       const settingsFor = await judging({ args, io });
       const keys = await Promise.all(runs.map(({ reader }) => reader.metricKeys()));
       const analyzer = settingsFor(keys.flat());

@@ -5,6 +5,7 @@ import { copyJsonObject, type JsonObject } from '../../base/json.ts';
 import { asGiven, literal, numberWhere, positive, readOptions } from '../../base/options.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
 import type { RunContext } from '../../session/run-context.ts';
+import type { FoundFile, SkippedFile } from '../../session/platforms/platform.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { ArtifactStore, type StoreArtifactOptions } from '../artifacts/artifact-store.ts';
 import type { ArtifactPayload } from '../artifacts/payload.ts';
@@ -24,6 +25,18 @@ import {
 } from './evaluation.ts';
 import { encodeImage, type ImageInput } from './image.ts';
 import { mediaToJson, TEXT_FORMATS, type MediaKind, type MediaMetadata } from './media-shapes.ts';
+import { CODE_TYPE, codeToJson, readCode } from './code.ts';
+import {
+  DEFAULT_EXCLUDED,
+  DIRECTORY_RULES,
+  FILE_TYPE,
+  fileMetadata,
+  findFile,
+  findFiles,
+  keyOfPath,
+  type DirectoryInput,
+  type FileInput,
+} from './files.ts';
 import { MODEL_TYPE, packModel, type ModelInput } from './model.ts';
 import { checkTableInput, type TableInput } from './table.ts';
 import { encodeWav, type AudioInput } from './wav.ts';
@@ -63,6 +76,34 @@ export type LogCurveOptions = LogMediaOptions & {
   /** Most points that are stored, the first and the last among them; 2 or more, default 1000. The area is that of all points. */
   readonly maxPoints?: number;
 };
+
+/** Options of {@link MediaLogger.logDirectory}. */
+export type LogDirectoryOptions = LogMediaOptions & {
+  /** Names of files and folders that are left out; default `.git` and `node_modules`. */
+  readonly exclude?: readonly string[];
+  /** Most files; default 1000. */
+  readonly maxFiles?: number;
+  /** Most bytes of all files; default 1 GiB. */
+  readonly maxBytes?: number;
+};
+
+/** What {@link MediaLogger.logDirectory} has logged. */
+export type LoggedDirectory = {
+  readonly records: readonly ArtifactRecord[];
+  /** What was left out, and why; at most 10,000. */
+  readonly skipped: readonly SkippedFile[];
+};
+
+/** Options of {@link MediaLogger.logCode}. */
+export type LogCodeOptions = LogMediaOptions & {
+  /** Bytes of the patch of uncommitted changes; default 1 MiB. A longer one is cut. */
+  readonly maxDiffBytes?: number;
+  /** What is cut besides secrets of known forms and those in the environment: texts of at least 4 characters, and patterns. */
+  readonly secrets?: readonly (string | RegExp)[];
+};
+
+/** What is left out of a folder and returned. */
+const MAX_SKIPPED = 10_000;
 
 /** Checked where the artifact is stored. */
 const RULES = {
@@ -258,6 +299,101 @@ export class MediaLogger implements AsyncDisposable {
     });
   }
 
+  /**
+   * Logs a file: by its path in Node, a `File`, a `Blob` or a file handle in pages. It may have any size.
+   *
+   * @throws {QuarkError} `invalid_input` when there is no such file
+   */
+  logFile(name: string, file: FileInput, options: LogMediaOptions = {}): Promise<ArtifactRecord> {
+    return this.#artifacts.prepare(async () => {
+      const rest = readOptions('options', options, RULES);
+      return this.#storeFile(name, await findFile(file), rest);
+    });
+  }
+
+  /**
+   * Logs the files of a folder, each under `name` and its path: a path in Node, a directory handle or the files that a user picked in
+   * pages. A link that leads outside of the folder, or to a folder, is not followed. What is left out, also beyond the bounds, is
+   * returned.
+   *
+   * @throws {QuarkError} `invalid_input` when there is no such folder
+   * @example
+   * const { skipped } = await media.logDirectory('config', './config', { maxBytes: 10_000_000 });
+   */
+  logDirectory(
+    name: string,
+    directory: DirectoryInput,
+    options: LogDirectoryOptions = {},
+  ): Promise<LoggedDirectory> {
+    return this.#artifacts.prepare(async () => {
+      const { exclude, maxBytes, maxFiles, ...rest } = readOptions('options', options, {
+        ...RULES,
+        ...DIRECTORY_RULES,
+        exclude: asGiven<readonly string[] | undefined>,
+      });
+      const records: ArtifactRecord[] = [];
+      const skipped: SkippedFile[] = [];
+      let bytes = 0;
+      for await (const found of findFiles(directory, checkExcluded(exclude))) {
+        if ('reason' in found) skipped.push(found);
+        else if (records.length >= maxFiles)
+          skipped.push({ path: found.path, reason: `there are more than ${maxFiles} files` });
+        else if (bytes + found.sizeBytes > maxBytes)
+          skipped.push({ path: found.path, reason: `the files have more than ${maxBytes} bytes` });
+        else {
+          bytes += found.sizeBytes;
+          records.push(await this.#storeFile(`${name}/${keyOfPath(found.path)}`, found, rest));
+        }
+        if (skipped.length >= MAX_SKIPPED) break;
+      }
+      return { records, skipped };
+    });
+  }
+
+  /**
+   * Logs the code that the program runs: commit, uncommitted changes, lock file and versions of packages in Node; in pages the scripts
+   * with their hashes. Secrets of known forms, and those that are named, are cut. `readRunCode` reads it back, `compareCode` and
+   * `quark compare --code` compare that of two runs.
+   *
+   * @throws {QuarkError} `invalid_input`
+   */
+  logCode(options: LogCodeOptions = {}): Promise<ArtifactRecord> {
+    return this.#artifacts.prepare(async () => {
+      const { maxDiffBytes, secrets, ...rest } = readOptions('options', options, {
+        ...RULES,
+        maxDiffBytes: positive(1 << 20),
+        secrets: asGiven<readonly (string | RegExp)[] | undefined>,
+      });
+      const { lockText, state } = await readCode(maxDiffBytes, checkSecrets(secrets));
+      const { metadata: given, ...position } = rest;
+      const user = userJson(given);
+      const metadata = { format_version: 1, ...(user === undefined ? {} : { user }) };
+      if (lockText !== undefined && state.lockFile !== null)
+        await this.#artifacts.store(FILE_TYPE, `code/${keyOfPath(state.lockFile.name)}`, lockText, {
+          ...position,
+          metadata: { format_version: 1, path: state.lockFile.name, modified_at: null },
+        });
+      return this.#artifacts.store(CODE_TYPE, CODE_TYPE, codeToJson(state), {
+        ...position,
+        payloadFormat: 'json',
+        metadata,
+      });
+    });
+  }
+
+  #storeFile(
+    name: string,
+    file: FoundFile,
+    { metadata: given, ...position }: StoreArtifactOptions,
+  ): Promise<ArtifactRecord> {
+    const user = userJson(given);
+    return this.#artifacts.store(FILE_TYPE, name, file.stream(), {
+      ...position,
+      payloadFormat: 'bytes',
+      metadata: { ...fileMetadata(file), ...(user === undefined ? {} : { user }) },
+    });
+  }
+
   /** Waits for what is being stored, then refuses more. The end of the run does the same. */
   close(): Promise<void> {
     return this.#artifacts.close();
@@ -283,6 +419,21 @@ export class MediaLogger implements AsyncDisposable {
       metadata: mediaToJson(kind, metadata, user),
     });
   }
+}
+
+function checkExcluded(exclude: readonly string[] | undefined): readonly string[] {
+  if (exclude === undefined) return DEFAULT_EXCLUDED;
+  if (!Array.isArray(exclude) || exclude.some((name) => typeof name !== 'string'))
+    throw invalidInput('options.exclude', exclude, 'a list of names');
+  return exclude;
+}
+
+function checkSecrets(
+  secrets: readonly (string | RegExp)[] | undefined,
+): readonly (string | RegExp)[] {
+  if (secrets !== undefined && !Array.isArray(secrets))
+    throw invalidInput('options.secrets', typeof secrets, 'a list');
+  return secrets ?? [];
 }
 
 /** What the program says of a medium, as JSON. */

@@ -14,6 +14,50 @@ export interface AppendFile {
   close(): Promise<void>;
 }
 
+/** A file that a program names, or that lies in a folder it names. */
+export type FoundFile = {
+  /** Relative to the folder, with "/" between its parts; of a single file its name. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** When it was last changed, in UTC epoch milliseconds; null where nobody knows. */
+  readonly modifiedAtMs: number | null;
+  stream(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+};
+
+/** What lies in a folder and is not read. */
+export type SkippedFile = { readonly path: string; readonly reason: string };
+
+/** The code that a program runs. */
+export type ProgramCode = {
+  readonly commit: string | null;
+  readonly branch: string | null;
+  /** Changes since the commit, as a patch; null outside of a repository. */
+  readonly diff: string | null;
+  readonly isDiffCut: boolean;
+  /** Files that Git does not know and does not ignore, the first of them. */
+  readonly untracked: readonly string[];
+  readonly untrackedCount: number;
+  readonly lockFile: { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer> } | null;
+  /** Versions by name. */
+  readonly packages: Readonly<Record<string, string>>;
+  /** Scripts, with their SHA-256 where they can be read. */
+  readonly scripts: readonly {
+    readonly path: string;
+    readonly sha256: string | null;
+    readonly isEntry: boolean;
+  }[];
+};
+
+/** Files and code of a program that has a disk. */
+export interface ProgramFiles {
+  openFile(path: string): Promise<FoundFile>;
+  listFiles(
+    folder: string,
+    isExcluded: (name: string) => boolean,
+  ): AsyncIterable<FoundFile | SkippedFile>;
+  readCode(maxDiffBytes: number): Promise<ProgramCode>;
+}
+
 /** The environment of a session. */
 export interface Platform {
   /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
@@ -32,6 +76,8 @@ export interface Platform {
   readonly tab?: TabTokens | undefined;
   /** Opens a file in a folder, or makes both; absent where there are no files. */
   readonly openAppendFile?: (folder: string, name: string) => Promise<AppendFile>;
+  /** Files and code; absent where there is no disk. */
+  readonly files?: ProgramFiles;
   /** Calls back when the page is hidden: what is buffered should be written now. */
   onHide(listener: () => void): () => void;
 }

@@ -13,6 +13,7 @@ import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
 import type { Platform } from '../platform.ts';
 import { openAppendFile } from './append-file.ts';
+import { programFiles } from './program-code.ts';
 import { readGit } from './git.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
@@ -45,6 +46,7 @@ export const nodePlatform: Platform = {
   },
   onHide: () => () => undefined,
   openAppendFile,
+  files: programFiles,
 };
 
 function listen(): void {
