@@ -138,12 +138,12 @@ function overview(): string {
     ['130', 'Training was interrupted.'],
   ]);
   return [
-    'Looks at training runs recorded with quark-sdk.\n',
+    'Reads, judges and serves training runs that quark-sdk has recorded.\n',
     'Usage: quark COMMAND [options]\n',
     `Commands:\n${commands}`,
     '"quark COMMAND --help" explains a command. RUN is the id of a run, the beginning of it, or "latest".\n',
     `Exit codes:\n${exits}`,
-    'QUARK_DEBUG=1 adds the stack to errors; NO_COLOR turns colours off; QUARK_STORAGE_DIR names the folder to look in.\n',
+    'QUARK_DEBUG=1 adds the stack to errors; NO_COLOR turns colours off; QUARK_STORAGE_DIR names the folder of the runs.\n',
   ].join('\n');
 }
 

@@ -8,7 +8,7 @@ import { processorCount } from '../../kernel/workers/machine.ts';
 import { WorkerPool } from '../../kernel/workers/pool.ts';
 import { SignalFanout } from '../../kernel/workers/signals.ts';
 import { workerWays, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
-import type { Store } from '../../store/store.ts';
+import type { SegmentFilter, SegmentManifest, SegmentSource, Store } from '../../store/store.ts';
 import { analysisKernel } from '../signals/analysis-kernel.ts';
 import { WATCH_WORKER } from './worker-file.ts';
 import { doJob, revived, type AnalysisJob, type JobResult } from './analysis-job.ts';
@@ -71,12 +71,14 @@ export async function runAnalysis<J extends AnalysisJob>(
   checkNotAborted(signal);
   const { isOwn, pool } = poolFor(options);
   try {
-    if (!pool.hasWorkers || !canBeSent(job.settings) || (!isOwn && (await isSmall(job, stores)))) {
+    // What is listed to find out how long the runs are is what the analysis reads first.
+    const sources = stores.map(listedOnce);
+    if (!pool.hasWorkers || !canBeSent(job.settings) || (!isOwn && (await isSmall(job, sources)))) {
       const onShare = (share: number): void => onProgress?.({ stage: 'computing', share });
       const hooks = { kernel: await analysisKernel(), turn: turns(signal), onShare };
-      return (await doJob(job, stores, hooks)) as JobResult<J>; // the kind of the job is the kind of its result
+      return (await doJob(job, sources, hooks)) as JobResult<J>; // the kind of the job is the kind of its result
     }
-    const value = await runInPool(pool, job, stores, options);
+    const value = await runInPool(pool, job, sources, options);
     return revived(job, unpackRecords(value)) as JobResult<J>; // as above
   } finally {
     if (isOwn) pool.close();
@@ -86,7 +88,7 @@ export async function runAnalysis<J extends AnalysisJob>(
 async function runInPool(
   pool: Pool,
   job: AnalysisJob,
-  stores: readonly Store[],
+  sources: readonly ListedSource[],
   { onProgress, signal }: RunAnalysisOptions,
 ): Promise<unknown> {
   const { port1, port2 } = new MessageChannel();
@@ -98,7 +100,7 @@ async function runInPool(
       run.cancel(error);
     }
   };
-  const server = new JobServer(port1, stores, tell);
+  const server = new JobServer(port1, sources, tell);
   const sent = job.runs.map(({ columns }) => columns !== undefined);
   const bare = { ...job, runs: job.runs.map(({ info, record }) => ({ info, record })) };
   const call = { job: packRecords(bare), sent, port: port2 };
@@ -132,22 +134,49 @@ function canBeSent(settings: AnalysisJob['settings']): boolean {
   }
 }
 
-async function isSmall(job: AnalysisJob, stores: readonly Store[]): Promise<boolean> {
+async function isSmall(job: AnalysisJob, sources: readonly ListedSource[]): Promise<boolean> {
   const tables =
     job.kind === 'alerts' ? ['metrics', 'layer_summaries', 'parameter_summaries'] : ['metrics'];
   let rows = 0;
   for (const [i, { columns, info }] of job.runs.entries()) {
-    const store = stores[i];
-    if (columns !== undefined || store === undefined) {
+    const source = sources[i];
+    if (columns !== undefined || source === undefined) {
       for (const { values } of columns?.metrics.values() ?? []) rows += values.length;
       continue;
     }
-    const lists = await Promise.all(
-      tables.map((table) => store.listSegments({ runId: info.runId, table })),
-    );
+    const lists = await Promise.all(tables.map((table) => source.listFirst(info.runId, table)));
     for (const { rowCount } of lists.flat()) rows += rowCount;
   }
   return rows <= SMALL_ROWS;
+}
+
+/** Where the segments of a run are read from; what was listed before is the answer to the next question for it. */
+type ListedSource = SegmentSource & {
+  readonly uri: string;
+  listFirst(runId: string, table: string): Promise<readonly SegmentManifest[]>;
+};
+
+function listedOnce(store: Store): ListedSource {
+  const listed = new Map<string, readonly SegmentManifest[]>();
+  const keyOf = (filter: SegmentFilter): string =>
+    JSON.stringify(Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return {
+    uri: store.uri,
+    async listFirst(runId, table) {
+      const filter = { runId, table };
+      const found = await store.listSegments(filter);
+      listed.set(keyOf(filter), found);
+      return found;
+    },
+    async listSegments(filter) {
+      const key = keyOf(filter);
+      const known = listed.get(key);
+      // Once: where segments were merged since, the reader lists them again.
+      listed.delete(key);
+      return known ?? store.listSegments(filter);
+    },
+    readSegments: (segments) => store.readSegments(segments),
+  };
 }
 
 /** Turns of others, once the rules since the last took some milliseconds. @throws {QuarkError} `aborted` */

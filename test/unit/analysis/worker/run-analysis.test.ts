@@ -206,3 +206,27 @@ test('rules that are functions of the program are asked on the calling thread', 
   await new AnalyzerEngine(run, { rules: [rule] }).analyze({ persist: false, ...inWorker });
   expect(isAsked).toBe(true);
 });
+
+test.each([
+  ['in a worker', {}, STEPS],
+  ['in a worker, for a short run', {}, 50],
+  ['here', here, 50],
+] as const)('segments are listed once %s', async (_, where, steps) => {
+  const small = createMemoryStore();
+  const session = await startRun({ project: 'small', storage: small });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < steps; step++)
+    for (const key of ['train/loss', 'a', 'b', 'c']) metrics.log(key, 1 / (step + 1), { step });
+  await session.endRun();
+  const lists: string[] = [];
+  const counted = wrapStore(small, (name, args, call) => {
+    const [filter] = args;
+    if (name === 'listSegments') lists.push(JSON.stringify(filter));
+    return call();
+  });
+  const reader = await openRun(counted, session.runId);
+  lists.length = 0;
+  await new AnalyzerEngine(reader).analyze({ persist: false, ...where });
+  expect(lists.filter((one) => one.includes('"metrics"'))).toHaveLength(1);
+  expect(new Set(lists).size).toBe(lists.length);
+});
