@@ -2,28 +2,35 @@
 import { levelOf } from './profile.ts';
 import type { Signals } from './signals.ts';
 
-/** Falls of a loss, and the noise of its levels. */
-type Progress = { readonly gained: number; readonly late: number; readonly noise: number };
+/** Falls of a loss, the noise of its levels, and these. */
+type Progress = {
+  readonly gained: number;
+  readonly late: number;
+  readonly noise: number;
+  readonly levels: Float64Array;
+};
 
 /** Fewest levels. */
-const MIN_LEVELS = 6;
+const MIN_LEVELS = 5;
 
 /**
- * How far the loss, of validation where there is one, as it is less noisy, fell from its start to its end, and from some levels in the
+ * How far the loss, of validation where there are enough of it, as it is less noisy, fell from its start to its end, and from some levels in the
  * middle to its end. Undefined without a loss, and with too few values.
  */
 export function lateProgress(
   signals: Signals,
   [from, to]: readonly [from: number, to: number],
 ): Progress | undefined {
-  const series = signals.lossPairs[0]?.validation ?? signals.trainLosses[0];
-  const profile = series === undefined ? undefined : signals.profile(series);
-  if (profile === undefined || profile.levels.length < MIN_LEVELS) return undefined;
+  const profile = [signals.lossPairs[0]?.validation, signals.trainLosses[0]]
+    .flatMap((series) => (series === undefined ? [] : [signals.profile(series)]))
+    .find(({ levels }) => levels.length >= MIN_LEVELS);
+  if (profile === undefined) return undefined;
   const end = levelOf(profile, 0.9, 1);
   return {
     gained: levelOf(profile, 0, 0.05) - end,
     late: levelOf(profile, from, to) - end,
     noise: profile.levelNoise,
+    levels: profile.levels,
   };
 }
 

@@ -3,6 +3,7 @@ import type { ParameterSeries } from '../columns/run-columns.ts';
 import { say } from '../text/sentences.ts';
 import { observe, ofParameter } from './observe.ts';
 import { saySpan, spanOfRows } from './positions.ts';
+import { levelSize } from './profile.ts';
 import type { Observation } from './rule-types.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
@@ -27,6 +28,56 @@ export function updateRatios(signals: Signals, minProbes: number): readonly Upda
       return { weight, ratio: median(known), start, count: known.length };
     })
     .filter(({ count }) => count >= minProbes);
+}
+
+/** Fewest steps by which a run is one that was meant to learn something. */
+const MIN_STEPS = 50;
+/** Fewest snapshots after the first tenth. */
+const MIN_PROBES = 3;
+
+/**
+ * How far updates of the typical size can have carried the weights in the whole run, as a share of their size: that of one update times the
+ * number of steps, were all in one direction. NaN of a run that is short, or whose updates are not known.
+ */
+export function reachOf(signals: Signals): number {
+  const all = updateRatios(signals, MIN_PROBES);
+  const steps = Math.max(
+    ...all.map(({ weight }) => (weight.steps.at(-1) ?? Number.NaN) - (weight.steps[0] ?? 0)),
+  );
+  return steps >= MIN_STEPS ? median(all.map(({ ratio }) => ratio)) * steps : Number.NaN;
+}
+
+/** Share of their size below which weights are where they began. */
+const STOOD = 0.05;
+
+/** Whether the weights cannot have moved: what the curves of the run do then is not what it learned. */
+export function hasStood(signals: Signals): boolean {
+  return reachOf(signals) < STOOD && !wasThrown(signals);
+}
+
+/** Whether updates threw the weights far off: small ones that follow say nothing. */
+export function wasThrown(signals: Signals): boolean {
+  return blows(signals, 1, 2).length > 0 || swept(signals, 0.1, 2).length > 0;
+}
+
+/** Standard error of a median over that of a mean, of normal values. */
+const MEDIAN_ERROR = 1.2533;
+/** Standard errors of a gain that is none of chance. */
+const CLEAR_GAIN = 3;
+
+/** Whether a curve that the run is judged by has lost this share of its start, beyond its noise; true where there is none. */
+export function hasLearned(signals: Signals, share: number): boolean {
+  if (signals.judged.length === 0) return true;
+  return signals.judged.some((series) => {
+    const course = signals.course(series);
+    if (course === undefined) return true;
+    const { end, profile, start } = course;
+    const { levelNoise, levels } = profile;
+    const [first, last] = [Math.ceil(levels.length / 20), Math.ceil(levels.length / 10)];
+    const error = MEDIAN_ERROR * levelNoise * Math.sqrt(1 / first + 1 / last);
+    const gain = start - end;
+    return gain >= share * (levelSize(profile, start) || 1) && gain > CLEAR_GAIN * error;
+  });
 }
 
 /** One weight as evidence. */
