@@ -17,6 +17,20 @@ export function deadUnitShare(layer: LayerSeries): Float64Array {
   });
 }
 
+/** Share of dead units from which too few are left to learn with. */
+const FEW_LEFT = 0.8;
+/** Share of its start that a loss has lost from which the units that live are enough; below the other, it is not for want of some units. */
+const ENOUGH = 0.5;
+const NOTHING = 0.15;
+
+/**
+ * Whether dead units are beside the point: a fifth of the layer and more lives and passes gradients on, and the loss has lost most of its
+ * start, or next to nothing, which that many units would have made better than.
+ */
+export function hasEnoughLeft(deadShare: number, learnedShare: number): boolean {
+  return deadShare < FEW_LEFT && (learnedShare >= ENOUGH || Math.abs(learnedShare) < NOTHING);
+}
+
 /** Whether a layer stands for what the model is given. */
 export function isInput({ moduleType }: Pick<LayerSeries, 'moduleType'>): boolean {
   return /^(?:input|inputlayer)$/i.test(moduleType);

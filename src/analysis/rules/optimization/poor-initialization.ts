@@ -1,4 +1,5 @@
 import type { ParameterSeries } from '../../columns/run-columns.ts';
+import { deadUnitShare, passesOn } from '../../signals/layer-facts.ts';
 import { observe, ofLayer, ofParameter, type Subject } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
@@ -76,8 +77,10 @@ export const poorInitialization = defineRule({
     const isLarge = faults.some(({ kind }) => kind === 'large');
     const isRecurrent = faults[0]?.kind === 'recurrent';
     const { isHarmed, isSolved, learnedShare } = signals;
-    // A network that learns all the same was not harmed. How much it learned cannot be told where large weights made the start.
-    if (!isAlike && !isLarge && (isSolved || learnedShare > 0.8) && !isHarmed) return [];
+    // A network that learns all the same was not harmed, unless the start has cost it units. How much it learned cannot be told where large
+    // weights made the start.
+    const isWell = isSolved || (learnedShare > 0.8 && !hasDeadUnits(signals));
+    if (!isAlike && !isLarge && isWell && !isHarmed) return [];
     return faults
       .slice(0, 1)
       .map((first) => ({ first, faults, isAlike, isHarmed, isRecurrent, learnedShare }));
@@ -115,6 +118,16 @@ export const poorInitialization = defineRule({
         ),
   },
 });
+
+/** Share of the units of a layer. */
+const MANY_DEAD = 0.5;
+
+/** Whether more than half of the units of a layer end dead. */
+function hasDeadUnits(signals: Signals): boolean {
+  return signals
+    .layers('activation')
+    .some((layer) => !passesOn(layer) && (deadUnitShare(layer).at(-1) ?? 0) > MANY_DEAD);
+}
 
 type Fault = {
   readonly kind: 'constant' | 'large' | 'small' | 'signal' | 'recurrent';

@@ -3,6 +3,7 @@ import type { LayerSeries } from '../../columns/run-columns.ts';
 import { ladder } from '../../signals/ladder.ts';
 import {
   deadUnitShare,
+  hasEnoughLeft,
   isLastLayer,
   isSoftmax,
   passesOn,
@@ -162,9 +163,12 @@ function figuresOf(
   const where = (isSo: boolean, value: number): number => (isJudged && isSo ? value : Number.NaN);
   // An output may well be saturated, and mostly zero; one that is the same for all samples says nothing.
   return {
-    dead: where(!isLast && isDeadForGood(layer), dead),
+    dead: where(!isLast && isDeadForGood(layer, signals.learnedShare), dead),
     saturated: where(!isLast && !signals.isSolved, saturated),
-    constant: where(isConstant(layer, spread) && !(isLast && signals.isSolved), spread),
+    constant: where(
+      isConstant(layer, spread) && !(isLast && (signals.isSolved || isAsAtFirst(layer, spread))),
+      spread,
+    ),
     certain: where(isLast && isWrong(signals) && isSoftmax(layer), lastOf(softmaxCertainty(layer))),
   };
 }
@@ -182,10 +186,11 @@ function sayCollapse({ layer, sign, value }: Collapse): string {
 }
 
 /** The same units in every probe, not others each time: that is sparsity. Where units are not known, nearly everything. */
-function isDeadForGood(layer: LayerSeries): boolean {
+function isDeadForGood(layer: LayerSeries, learnedShare: number): boolean {
   const share = deadUnitShare(layer);
   const persistent = median(share.subarray(-LAST_PROBES));
-  if (!Number.isNaN(persistent)) return persistent > PERSISTENT_SHARE;
+  if (!Number.isNaN(persistent))
+    return persistent > PERSISTENT_SHARE && !hasEnoughLeft(persistent, learnedShare);
   return median(layer.deadUnitRatio.subarray(-LAST_PROBES)) >= 0.995;
 }
 
@@ -212,6 +217,13 @@ function isWrong(signals: Signals): boolean {
     !(signals.finalAccuracy >= 0.9) &&
     signals.trainLosses.some((series) => (signals.course(series)?.end ?? 0) > WRONG_LOSS)
   );
+}
+
+/** Share of its first deviation from which an output is as it was before anything was learned: it says nothing yet, and has not collapsed. */
+const AS_AT_FIRST = 0.5;
+
+function isAsAtFirst({ std }: LayerSeries, spread: number): boolean {
+  return spread > 0 && spread >= AS_AT_FIRST * (std[0] ?? Number.NaN);
 }
 
 function isConstant(layer: LayerSeries, std: number): boolean {

@@ -1,6 +1,12 @@
 import type { LayerSeries, RunColumns } from '../../columns/run-columns.ts';
 import { ladder } from '../../signals/ladder.ts';
-import { deadUnitShare, isLastLayer, isRecurrent, passesOn } from '../../signals/layer-facts.ts';
+import {
+  deadUnitShare,
+  hasEnoughLeft,
+  isLastLayer,
+  isRecurrent,
+  passesOn,
+} from '../../signals/layer-facts.ts';
 import { activationOf } from '../../signals/model/lint.ts';
 import { modelOutline, type ModelOutline } from '../../signals/model/model-outline.ts';
 import { observe, ofLayer } from '../../signals/observe.ts';
@@ -56,7 +62,9 @@ export const dyingRelu = defineRule({
     return found.slice(0, 1).map((worst) => {
       const onset = onsetOf(worst, t.dyingReluMinProbes);
       const severity = SHARE.severityOf(worst.last, t);
-      return { ...worst, found, onset, severity, isSolved: signals.isSolved };
+      const { isSolved, learnedShare } = signals;
+      const isRemark = hasEnoughLeft(worst.last, learnedShare);
+      return { ...worst, found, onset, severity, isSolved, isRemark };
     });
   },
   finding: {
@@ -64,7 +72,8 @@ export const dyingRelu = defineRule({
       critical: ({ severity }) => severity === 'critical',
       // A wide network may do without half of its units: then it is worth knowing, and no more.
       error: ({ isSolved, severity }) => severity === 'error' && !isSolved,
-      warning: ({ isSolved }) => !isSolved,
+      warning: ({ isRemark, isSolved, severity }) =>
+        !isSolved && !(isRemark && severity === 'warning'),
       info: () => true,
     },
     title: ({ layer }) => `Units of ${layer.moduleName} are dead`,
