@@ -87,6 +87,16 @@ export function usualRange({ levels }: Pick<Profile, 'levels'>): number {
   return at(0.9) - at(0.1);
 }
 
+/** Share of exact zeros from which a loss is one of margins. */
+const MARGIN_ZEROS = 0.01;
+
+/** Whether a loss never goes below zero and often is exactly that, as those of triplets, pairs and hinges. */
+export function hasMargin({ isSigned, values }: Pick<Profile, 'isSigned' | 'values'>): boolean {
+  if (isSigned) return false;
+  const zeros = values.reduce((count, value) => (value === 0 ? count + 1 : count), 0);
+  return zeros > 0 && zeros >= MARGIN_ZEROS * values.length;
+}
+
 /** The rows of the first value of a block and of the last of another. */
 export function blockRows(
   { blockSize, rows }: Profile,

@@ -2,6 +2,7 @@
 import { positionsOn } from '../columns/align-axis.ts';
 import type { SeriesPair } from './roles/role-types.ts';
 import { rowBefore } from './positions.ts';
+import { hasMargin } from './profile.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
 
@@ -14,13 +15,16 @@ export type Compared = {
 };
 
 /**
- * Both series at the positions of validation, one by step and the other by epoch where need be: of training the median since the validation before. Of a long validation
+ * Both series at the positions of validation, one by step and the other by epoch where need be: of training the median since the
+ * validation before, or where the loss is one of margins the mean. Validation is a mean over samples: beside it, the median of batches most
+ * of which cost nothing would be zero. Of a long validation
  * series its blocks are compared, at the position of the last value of each.
  */
 export function compare({ train, validation }: SeriesPair, signals: Signals): Compared {
   const { blockSize, levels, rows } = signals.profile(validation);
   const positions = positionsOn(validation, train);
   if (positions === undefined || levels.length === 0) return NOTHING;
+  const middle = hasMargin(signals.profile(train)) ? meanOf : median;
   const comparedRows: number[] = [];
   const compared: number[] = [];
   const trainLevels: number[] = [];
@@ -32,7 +36,7 @@ export function compare({ train, validation }: SeriesPair, signals: Signals): Co
     at = Math.max(at, rowBefore(train, positions[row] ?? 0) + 1);
     const level =
       at > start
-        ? median(train.values.subarray(Math.max(start, at - MAX_LEVEL_VALUES), at))
+        ? middle(train.values.subarray(Math.max(start, at - MAX_LEVEL_VALUES), at))
         : Number.NaN;
     if (!Number.isNaN(level)) last = level;
     if (Number.isNaN(last) || train.values.length === 0) continue;
@@ -45,6 +49,14 @@ export function compare({ train, validation }: SeriesPair, signals: Signals): Co
     validation: Float64Array.from(compared),
     train: Float64Array.from(trainLevels),
   };
+}
+
+/** The mean of the finite values. */
+function meanOf(values: Float64Array): number {
+  const finite = values.filter((value) => Number.isFinite(value));
+  return finite.length === 0
+    ? Number.NaN
+    : finite.reduce((sum, value) => sum + value, 0) / finite.length;
 }
 
 const NOTHING: Compared = {

@@ -227,6 +227,8 @@ const UNLEARNED = 0.4;
 const CLEAR_NOISE = 0.1;
 /** Training loss this far below validation has learned its samples by heart. */
 const MEMORISED = 0.1;
+/** Share of its level that such a validation may gain in the second half of the run. */
+const CREEP = 0.1;
 /** Share of the level of chance, or of its own start, from which a loss has not learned. */
 const AT_CHANCE = 0.95;
 /** Accuracy of validation over that of training below which what is learned does not hold for other samples. */
@@ -389,7 +391,11 @@ function generalisesNot(
   // Where the accuracy of training is not known: with a loss of next to nothing it is about 1.
   const parted =
     accuracies === undefined || (accuracies.train ?? 1) - accuracies.validation > MEMORISED;
-  if (isLearned && isMemorised && left >= MIN_LEFT && parted) return found('memorised', left);
+  // Where accuracies are known to be apart, validation may go on gaining a little: that will not close the gap.
+  const isCreeping =
+    accuracies !== undefined && lastTrain < MEMORISED * last && half - last <= CREEP * last;
+  if (isLearned && (isMemorised || isCreeping) && left >= MIN_LEFT && parted)
+    return found('memorised', left);
   // Training fell below chance, and below where it was; validation did neither.
   const fall = Math.min(chance > 0 ? chance : Number.POSITIVE_INFINITY, train[0] ?? Number.NaN);
   const isLearning = lastTrain <= AT_CHANCE * fall && fall - lastTrain > 2 * noiseOf(train);

@@ -3,7 +3,8 @@ import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
 import { defineRule } from '../../signals/rule.ts';
 import { type ThresholdValues } from '../../signals/rule-types.ts';
-import type { Profile } from '../../signals/profile.ts';
+import { hasMargin, type Profile } from '../../signals/profile.ts';
+import { median } from '../../signals/statistics.ts';
 import type { LossCourse } from '../../signals/signals.ts';
 import { MIN_SPIKE_VALUES, sayJump, spikesOf, type ProfileSpike } from '../../signals/spikes.ts';
 import { when } from '../../text/sentences.ts';
@@ -31,7 +32,7 @@ export const lossSpike = defineRule({
     },
     lossSpikeSevereShare: {
       value: 0.5,
-      doc: 'Height, as a share of what the run gained, from which a spike is a warning.',
+      doc: 'Height, as a share of what the run gained, from which a spike is a warning: if it is higher than the loss was at the start, or lasts longer than one value.',
     },
   },
   measure({ columns, signals, thresholds: t }) {
@@ -45,11 +46,17 @@ export const lossSpike = defineRule({
       const highest = spikes.reduce((a, b) => (b.peak - b.level > a.peak - a.level ? b : a));
       const share = improvement > 0 ? (highest.peak - highest.level) / improvement : 1;
       const batch = batchEvidence(columns, series, highest.peakRow);
-      return [{ series, spikes, highest, improvement, share, batch }];
+      // One batch that cost about what all did at the start, and left no trace.
+      const isBrief = highest.endRow - highest.peakRow <= 1;
+      const isHarmless = isBrief && highest.peak <= AS_AT_START * course.start;
+      return [{ series, spikes, highest, improvement, share, isHarmless, batch }];
     });
   },
   finding: {
-    levels: { warning: ({ share }, t) => share >= t.lossSpikeSevereShare, info: () => true },
+    levels: {
+      warning: ({ isHarmless, share }, t) => share >= t.lossSpikeSevereShare && !isHarmless,
+      info: () => true,
+    },
     title: ({ series: { key }, spikes: { length } }) =>
       length === 1 ? `A spike of ${key}` : `${length} spikes of ${key}`,
     fact: ({ highest, series, spikes: { length } }) => {
@@ -77,8 +84,8 @@ export const lossSpike = defineRule({
   },
 });
 
-/** Share of exact zeros from which a loss is one of margins. */
-const ZEROS = 0.01;
+/** Loss of one batch beside that of the first ones, up to which it is as large. */
+const AS_AT_START = 1.25;
 
 /** The spikes that a training loss came back from; none where such heights are the noise of the run. */
 export function spikesOfLoss(
@@ -90,9 +97,40 @@ export function spikesOfLoss(
   const all = spikesOf(profile, { threshold: t.lossSpikeScore, ratio: t.lossSpikeMinRatio });
   if (all.length > Math.max(3, t.lossSpikeMaxShare * profile.values.length)) return [];
   return all.filter(
-    ({ isRecovered, level, peak }) =>
-      isRecovered && peak - level >= t.lossSpikeMinShare * improvement,
+    (spike) =>
+      spike.isRecovered &&
+      spike.peak - spike.level >= t.lossSpikeMinShare * improvement &&
+      !isOfTail(spike, profile),
   );
+}
+
+/** Values on either side of a peak among which others may stand out as it does. */
+const BESIDE = 50;
+/** Values on either side that the level of a value comes from. */
+const NEAR = 12;
+/** Others that reach half as high, from which the highest of them is the end of a tail. */
+const MIN_OTHERS = 2;
+
+/**
+ * Whether a peak is only the highest of many: where single hard batches reach half as high again and again, the noise of the run has a long
+ * tail, and its deviation, which is that of the many quiet batches, says nothing of it.
+ */
+function isOfTail({ level, peak, peakRow }: ProfileSpike, { rows, values }: Profile): boolean {
+  const at = rows.indexOf(peakRow);
+  const isPositive = level > 0 && peak > 0;
+  const height = (value: number, own: number): number =>
+    isPositive && own > 0 ? Math.log(value / own) : value - own;
+  const half = height(peak, level) / 2;
+  let others = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let i = Math.max(0, at - BESIDE); i < Math.min(values.length, at + BESIDE + 1); i++) {
+    const own = median(values.subarray(Math.max(0, i - NEAR), i + NEAR + 1));
+    if (!(height(values[i] ?? Number.NaN, own) >= half)) continue;
+    // Values side by side are one excursion.
+    if (i - last > 2 && Math.abs(i - at) > 2) others++;
+    last = i;
+  }
+  return others >= MIN_OTHERS;
 }
 
 /**
@@ -101,11 +139,4 @@ export function spikesOfLoss(
  */
 function leastPeak({ profile, start }: LossCourse, ratio: number): number {
   return hasMargin(profile) ? ratio * start : Number.NEGATIVE_INFINITY;
-}
-
-/** Whether a loss never goes below zero and often is exactly that, as those of triplets, pairs and hinges. */
-function hasMargin({ isSigned, values }: Profile): boolean {
-  if (isSigned) return false;
-  const zeros = values.reduce((count, value) => (value === 0 ? count + 1 : count), 0);
-  return zeros > 0 && zeros >= ZEROS * values.length;
 }
