@@ -14,18 +14,22 @@ const MIN_SCORE = 4;
 export const sortedSamples = defineRule({
   id: 'sorted_samples',
   category: 'generalization',
-  needs: { anyOf: ['labels'] },
+  needs: { anyOf: ['labels'], points: 'sortedSamplesMinBatches' },
   detects:
-    'Batches whose classes are those of the batch before: the samples come sorted, and are not shuffled.',
+    'Batches whose classes are those of the batch before, or that have hardly more than one class each: the samples come sorted, and are not shuffled.',
   source:
-    'ours: the chance that samples of two batches in a row are of one class, beside that of two samples drawn at random',
+    'ours: the chance that samples of two batches in a row, or of one batch, are of one class, beside that of two samples drawn at random',
   cause: 'the data set lists one class after the other, and nothing shuffles it',
   advice: 'shuffle the samples before they are cut into batches, anew in each epoch',
   live: 'trend',
   thresholds: {
     sortedSamplesLikeness: {
       value: 0.4,
-      doc: 'How alike two batches in a row are in their classes, from 0 (as drawn at random) to 1 (always one and the same class).',
+      doc: 'How alike two batches in a row are in their classes, from 0 (as drawn at random) to 1 (always one and the same class). Of samples within a batch the same, where batches in a row are at all alike.',
+    },
+    sortedSamplesPurity: {
+      value: 0.7,
+      doc: 'How alike the samples of one batch are, on the same scale, from which the order of the batches does not count.',
     },
     sortedSamplesMinBatches: { value: 12, doc: 'Fewest pairs of batches in a row.' },
     sortedSamplesMinLabels: { value: 60, doc: 'Fewest labels seen.' },
@@ -36,27 +40,40 @@ export const sortedSamples = defineRule({
     if (counts.length < 2 || counts.length > MAX_CLASSES || total < t.sortedSamplesMinLabels)
       return [];
     const alike = counts.reduce((sum, count) => sum + (count / total) ** 2, 0);
-    const neighbours = likenessOfNeighbours(batches);
-    if (1 - alike < MIN_VARIETY || neighbours.pairs < t.sortedSamplesMinBatches) return [];
+    const seen = likenessOf(batches);
+    if (1 - alike < MIN_VARIETY) return [];
     const perBatch = Math.max(1, total / batches.rowCount);
-    const error = Math.sqrt((alike * (1 - alike)) / (neighbours.pairs * perBatch));
-    const likeness = (neighbours.likeness - alike) / (1 - alike);
-    if (neighbours.likeness - alike < MIN_SCORE * error) return [];
+    const excessOf = ({ likeness, pairs }: Likeness): number => {
+      if (pairs < t.sortedSamplesMinBatches) return 0;
+      const error = Math.sqrt((alike * (1 - alike)) / (pairs * perBatch));
+      const above = likeness - alike;
+      return above < MIN_SCORE * error ? 0 : above / (1 - alike);
+    };
+    const [between, within] = [excessOf(seen.neighbours), excessOf(seen.within)];
+    // Classes that are longer than a batch are found again in the next; of shorter ones a batch holds few, and the next has others.
+    const isWithin =
+      within >= t.sortedSamplesPurity || (between > 0 && within >= t.sortedSamplesLikeness);
+    if (between < t.sortedSamplesLikeness && !isWithin) return [];
+    const isNext = between >= t.sortedSamplesLikeness;
     const steps = batches.steps.filter((step) => !Number.isNaN(step));
     const span = spanOfSteps(steps[0] ?? Number.NaN, steps.at(-1) ?? Number.NaN);
-    return [{ alike, likeness, neighbours, span, classes: classNames.length }];
+    const likeness = isNext ? between : within;
+    const { likeness: chance, pairs } = isNext ? seen.neighbours : seen.within;
+    return [{ alike, chance, isNext, likeness, pairs, span, classes: classNames.length }];
   },
   finding: {
-    levels: { warning: ({ likeness }, t) => likeness >= t.sortedSamplesLikeness },
+    levels: 'warning',
     title: 'Samples come sorted by class',
-    fact: ({ alike, classes, neighbours }) =>
-      `Two samples of batches in a row are of one class in ${sayShare(neighbours.likeness)} of the cases, and would be in ${sayShare(alike)} if the ${say(classes)} classes came in any order.`,
+    fact: ({ alike, chance, classes, isNext }) =>
+      `Two samples of ${isNext ? 'batches in a row' : 'one batch'} are of one class in ${sayShare(chance)} of the cases, and would be in ${sayShare(alike)} if the ${say(classes)} classes came in any order.`,
     confidence: ({ likeness }) => (likeness >= 0.7 ? 0.95 : 0.8),
-    evidence: ({ likeness, neighbours, span }, t) => [
+    evidence: ({ isNext, likeness, pairs, span }, t) => [
       {
         kind: 'batch_diagnostic',
         source: 'batches',
-        summary: `${say(neighbours.pairs)} pairs of batches in a row were compared.`,
+        summary: isNext
+          ? `${say(pairs)} pairs of batches in a row were compared.`
+          : `The classes of ${say(pairs)} batches were counted.`,
         observed: likeness,
         threshold: t.sortedSamplesLikeness,
         ...span,
@@ -65,18 +82,22 @@ export const sortedSamples = defineRule({
   },
 });
 
-/** The chance that two samples of batches in a row are of one class: the mean over all pairs of neighbours. */
-function likenessOfNeighbours({
+/** A chance that two samples are of one class: the mean over so many pairs of batches, or batches. */
+type Likeness = { readonly likeness: number; readonly pairs: number };
+
+/** The chance that two samples of batches in a row, and that two of one batch, are of one class. */
+function likenessOf({
   classCounts,
   classIndex,
   classNames,
   classOffsets,
   rowCount,
   steps,
-}: BatchColumns): { readonly likeness: number; readonly pairs: number } {
+}: BatchColumns): { readonly neighbours: Likeness; readonly within: Likeness } {
   let before = new Float64Array(classNames.length);
   let now = new Float64Array(classNames.length);
-  let [pairs, sum, labelsBefore, stepBefore] = [0, 0, 0, Number.NaN];
+  let [pairs, sum, batches, pure] = [0, 0, 0, 0];
+  let [labelsBefore, stepBefore] = [0, Number.NaN];
   for (let row = 0; row < rowCount; row++) {
     now.fill(0);
     let labels = 0;
@@ -88,12 +109,23 @@ function likenessOfNeighbours({
     const step = steps[row] ?? Number.NaN;
     if (labels > 0 && labelsBefore > 0 && step === stepBefore + 1) {
       pairs++;
-      let same = 0;
-      for (let at = 0; at < now.length; at++) same += (now[at] ?? 0) * (before[at] ?? 0);
-      sum += same / (labels * labelsBefore);
+      sum += dot(now, before) / (labels * labelsBefore);
+    }
+    if (labels > 1) {
+      batches++;
+      pure += (dot(now, now) - labels) / (labels * (labels - 1));
     }
     [before, now] = [now, before];
     [labelsBefore, stepBefore] = [labels, step];
   }
-  return { likeness: sum / pairs, pairs };
+  return {
+    neighbours: { likeness: sum / pairs, pairs },
+    within: { likeness: pure / batches, pairs: batches },
+  };
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
+  return sum;
 }
