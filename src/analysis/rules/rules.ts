@@ -39,8 +39,8 @@ import { vanishingGradients } from './optimization/vanishing-gradients.ts';
 
 const rules = [
   staticModelLint,
-  nonFinite,
   inputNotNormalised,
+  nonFinite,
   dataLeakage,
   sortedSamples,
   unrelatedLabelsRule,

@@ -4,6 +4,7 @@ import { stillImproves } from './late-progress.ts';
 import { modelOutline, recordedOutline } from './model/model-outline.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
+import { leastTargetDeviation } from './target-spread.ts';
 
 /** Share of the variance of the targets that answers explain, below which they are one and the same. */
 const MAX_SHARE = 0.1;
@@ -23,8 +24,10 @@ export type ConstantAnswer = {
   readonly layer: LayerSeries;
   /** Standard deviation of the answers. */
   readonly spread: number;
-  /** What they are wrong by: the root of the mean square, at least. */
+  /** What they are wrong by: the root of the mean square, at least; NaN where nobody knows. */
   readonly error: number;
+  /** Standard deviation of the targets, at least; NaN where the error says it. */
+  readonly targets: number;
   /** Share of the variance of the targets that the answers explain. */
   readonly share: number;
   /** First of the probes that it comes from. */
@@ -34,7 +37,8 @@ export type ConstantAnswer = {
 /**
  * Answers of one number a sample that are spread far less than they are wrong. Where answers are the means of their targets, as those of a
  * fitted model are, the variance of the targets is that of the answers plus the mean squared error (law of total variance), which gives the
- * share that is explained without a look at the targets. Undefined while validation, or training, still improves.
+ * share that is explained without a look at the targets. Where the loss has a name that does not say what the error is, the targets that
+ * batches tell of are looked at. Undefined while validation, or training, still improves.
  */
 export function constantAnswer(
   columns: RunColumns,
@@ -51,8 +55,10 @@ export function constantAnswer(
   if (!isOne) return undefined;
   const spread = median(layer.std.subarray(row));
   const error = errorOf(columns, model, signals, layer.steps[row] ?? 0);
-  const share = spread ** 2 / (spread ** 2 + error ** 2);
-  return share < MAX_SHARE ? { layer, spread, error, share, row } : undefined;
+  const targets = Number.isNaN(error) ? leastTargetDeviation(columns.batches) : Number.NaN;
+  const variance = Number.isNaN(error) ? targets ** 2 : spread ** 2 + error ** 2;
+  const share = spread ** 2 / variance;
+  return share < MAX_SHARE ? { layer, spread, error, targets, share, row } : undefined;
 }
 
 /** What the answers are wrong by from a step on, by a metric or by a loss whose name says what it is; NaN where neither does. */

@@ -2,10 +2,10 @@
 import type { BatchColumns, MetricSeries, RunColumns } from '../../columns/run-columns.ts';
 import { chanceLoss } from '../../signals/chance-level.ts';
 import { classTotals, samplesOfEpoch } from '../../signals/class-totals.ts';
-import { numberOf } from '../../signals/model/fields.ts';
 import { modelOutline } from '../../signals/model/model-outline.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';
 import type { Signals } from '../../signals/signals.ts';
+import { targetVariance } from '../../signals/target-spread.ts';
 import { compare } from '../../signals/train-beside-validation.ts';
 
 /** Share of the loss of chance from which a validation is no better. */
@@ -20,8 +20,6 @@ const MIN_SAMPLES = 50;
 const LUCK = 0.12;
 /** Entropy of the classes, as a share of that of equal ones, below which another mix of classes in validation is worse than chance. */
 const EQUAL_ENOUGH = 0.5;
-/** Batches that the spread of the targets is taken from, at most. */
-const TARGET_BATCHES = 200;
 /** Mean absolute deviation of normal targets, in standard deviations. */
 const MEAN_DEVIATION = 0.8;
 
@@ -103,24 +101,4 @@ function chanceOfNumbers(columns: RunColumns, model: unknown): number {
   if (!SQUARED.test(loss) && !ABSOLUTE.test(loss)) return Number.NaN;
   const variance = targetVariance(columns.batches);
   return SQUARED.test(loss) ? variance : MEAN_DEVIATION * Math.sqrt(variance);
-}
-
-/** Variance of the targets: within batches and between them. NaN where batches do not tell it. */
-function targetVariance({ metadata, rowCount }: BatchColumns): number {
-  const means: number[] = [];
-  let within = 0;
-  for (let row = 0; row < Math.min(rowCount, TARGET_BATCHES); row++) {
-    const text = metadata[row];
-    if (text === null || text === undefined || !text.includes('target')) continue;
-    const value: unknown = JSON.parse(text);
-    const mean = numberOf(value, 'target_mean', 'targetMean');
-    const std = numberOf(value, 'target_std', 'targetStd');
-    if (mean === undefined || std === undefined) continue;
-    means.push(mean);
-    within += std ** 2;
-  }
-  if (means.length === 0) return Number.NaN;
-  const middle = means.reduce((a, b) => a + b, 0) / means.length;
-  const between = means.reduce((sum, mean) => sum + (mean - middle) ** 2, 0) / means.length;
-  return within / means.length + between;
 }

@@ -126,24 +126,32 @@ export const lossNotDecreasing = defineRuleOfKinds({
     one_answer: {
       levels: 'warning',
       title: 'Nearly the same answer for every sample',
-      fact: ({ error, layer, row, share, spread }) =>
-        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and are wrong by about ${say(error)}, ${saySpan(spanOfRows(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
+      fact: ({ layer, row, share, spread, ...beside }) =>
+        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and ${sayBeside(beside)}, ${saySpan(spanOfRows(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
       confidence: 0.8,
       cause:
         'targets and samples do not belong together, or the samples say little of what is asked for',
       advice:
         'look at some samples with their targets, and at whether both are shuffled in the same way',
-      evidence: ({ error, layer, row, share, spread }) => [
+      evidence: ({ error, layer, row, share, spread, targets }) => [
         observe(
           ofLayer(layer),
           [row, layer.steps.length - 1],
-          `Deviation of the answers ${say(spread)}, error ${say(error)}.`,
+          Number.isNaN(error)
+            ? `Deviation of the answers ${say(spread)}, of the targets ${say(targets)}.`
+            : `Deviation of the answers ${say(spread)}, error ${say(error)}.`,
           { observed: share },
         ),
       ],
     },
   },
 });
+
+function sayBeside({ error, targets }: Pick<ConstantAnswer, 'error' | 'targets'>): string {
+  return Number.isNaN(error)
+    ? `the targets by ${say(targets)} or more`
+    : `are wrong by about ${say(error)}`;
+}
 
 type FlatLimits = ThresholdValues<
   | 'lossNotDecreasingMinChange'
