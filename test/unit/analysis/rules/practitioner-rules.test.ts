@@ -87,9 +87,10 @@ describe('input_not_normalised', () => {
     const healthy = { metrics: [falling], layers: [hidden(12), dropout, output] };
     expect(findAlert('dying_relu', healthy)).toBeUndefined();
     expect(findAlert('activation_collapse', healthy)).toBeUndefined();
-    // The zeros of a layer like any other would be its own.
+    // The zeros of a layer like any other would be its own, where the loss does not do well without these units.
     const dense = { ...dropout, moduleName: 'dense', moduleType: 'Dense' };
-    const parts = { metrics: [falling], layers: [hidden(13), dense, dropout, output] };
+    const slow = metric('train/loss', 240, fallingLoss(240, { floor: 1.6 }));
+    const parts = { metrics: [slow], layers: [hidden(13), dense, dropout, output] };
     expect(findAlert('activation_collapse', parts)?.fact).toMatch(
       /^In dense: 87 % of the outputs are zero from step \d+ to \d+\.$/,
     );
