@@ -128,7 +128,7 @@ export const GENERATIVE = [
   },
   {
     name: 'vae-dense',
-    o: { batchSize: 18, steps: 240, optimizer: adam(0.005) },
+    o: { batchSize: 18, steps: 480, optimizer: adam(0.002) },
     data(seed) {
       const { train, val } = digits(seed, { trainCount: 360, valCount: 300 });
       const part = ({ x, y }, from, to) => ({
