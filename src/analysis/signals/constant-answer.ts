@@ -1,10 +1,10 @@
 /** Whether a regression answers nearly the same for every sample: what it has learned is the mean of the targets. */
 import type { LayerSeries, RunColumns } from '../columns/run-columns.ts';
+import { leastTargetDeviation } from './chance-level.ts';
 import { stillImproves } from './late-progress.ts';
 import { modelOutline, recordedOutline } from './model/model-outline.ts';
 import type { Signals } from './signals.ts';
 import { median } from './statistics.ts';
-import { leastTargetDeviation } from './target-spread.ts';
 
 /** Share of the variance of the targets that answers explain, below which they are one and the same. */
 const MAX_SHARE = 0.1;

@@ -1,11 +1,10 @@
 /** Whether what is learned of the training samples holds for no other sample at all: then labels do not belong to their samples. */
 import type { BatchColumns, MetricSeries, RunColumns } from '../../columns/run-columns.ts';
-import { chanceLoss } from '../../signals/chance-level.ts';
+import { chanceLoss, targetVariance } from '../../signals/chance-level.ts';
 import { classTotals, samplesOfEpoch } from '../../signals/class-totals.ts';
 import { modelOutline } from '../../signals/model/model-outline.ts';
 import { levelOf, noiseOf } from '../../signals/profile.ts';
 import type { Signals } from '../../signals/signals.ts';
-import { targetVariance } from '../../signals/target-spread.ts';
 import { compare } from '../../signals/train-beside-validation.ts';
 
 /** Share of the loss of chance from which a validation is no better. */
