@@ -66,11 +66,13 @@ export const classImbalance = defineRule({
       const cost = isLost
         ? `, and samples of rare classes have ${say(loss?.ratio ?? Number.NaN)} times the loss of the others`
         : '';
-      return `Of ${say(total)} labels ${say(least)} are of class ${rare}, ${say(ratio)} times fewer than of ${frequent}${cost}.`;
+      return `Of ${say(total)} labels, ${say(least)} are of class ${rare}, ${say(ratio)} times fewer than of class ${frequent}${cost}.`;
     },
     confidence: ({ isLost }) => (isLost ? 0.85 : 0.6),
     cause: ({ isLost }) =>
-      isLost ? undefined : 'the data are made so, which does no harm where the loss is weighted',
+      isLost
+        ? undefined
+        : 'the data set is like this, which does no harm where the loss is weighted',
     advice: ({ isLost }) =>
       isLost ? undefined : 'check the error of each class, not only the mean',
     evidence: ({ least, loss, rare, ratio, span, total }, t) => [

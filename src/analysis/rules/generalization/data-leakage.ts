@@ -62,7 +62,7 @@ export const dataLeakage = defineRuleOfKinds({
       levels: 'warning',
       title: 'The target is among the features',
       fact: ({ correlation, input }) =>
-        `Input ${say(input)} (counted from 0) follows the target with a correlation of ${say(correlation)}: it says the answer by itself.`,
+        `Input ${say(input)} (counted from 0) follows the target with a correlation of ${say(correlation)}: it gives the answer away.`,
       confidence: 0.85,
       evidence: ({ correlation, input, series }, t) => [
         observe(ofMetric(series), [], `Correlation ${say(correlation)}.`, {
@@ -76,7 +76,7 @@ export const dataLeakage = defineRuleOfKinds({
       levels: 'warning',
       title: 'Samples of the validation are trained on',
       fact: ({ repeated, share }) =>
-        `${sayShare(share)} of the samples of the validation are among those of training, while ${sayShare(repeated)} of the samples of an epoch are alike by themselves.`,
+        `${sayShare(share)} of the validation samples are among the training samples, though only ${sayShare(repeated)} of the samples of an epoch come more than once.`,
       confidence: 0.9,
       cause: 'the samples were split after they had been repeated, or the parts overlap',
       advice: 'remove duplicates, and split the samples before anything else is done with them',

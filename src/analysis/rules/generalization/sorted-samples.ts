@@ -65,7 +65,7 @@ export const sortedSamples = defineRule({
     levels: 'warning',
     title: 'Samples come sorted by class',
     fact: ({ alike, chance, classes, isNext }) =>
-      `Two samples of ${isNext ? 'batches in a row' : 'one batch'} are of one class in ${sayShare(chance)} of the cases, and would be in ${sayShare(alike)} if the ${say(classes)} classes came in any order.`,
+      `Two samples of ${isNext ? 'batches in a row' : 'one batch'} are of one class in ${sayShare(chance)} of the cases, and would be in ${sayShare(alike)} if the ${say(classes)} classes came in random order.`,
     confidence: ({ likeness }) => (likeness >= 0.7 ? 0.95 : 0.8),
     evidence: ({ isNext, likeness, pairs, span }, t) => [
       {

@@ -57,8 +57,8 @@ export const explodingGradients = defineRule({
     levels: NORM.levels('peak'),
     title: ({ source }) => `Gradients explode in ${source.source}`,
     fact: ({ growth, lossRise, peak, rows, source }, t) => {
-      const reached = `The gradient norm of ${source.source} reached ${say(peak)} ${saySpan(spanOfRows(source.series, ...rows))}`;
-      if (lossRise) return `${reached} while the loss rose.`;
+      const reached = `The gradient norm of ${source.source}, ${saySpan(spanOfRows(source.series, ...rows))}, reached ${say(peak)}`;
+      if (lossRise) return `${reached}, and the loss rose with it.`;
       if (!(growth >= t.explodingGradientMinGrowth)) return `${reached}.`;
       return `${reached}, ${say(growth)} times the level before.`;
     },

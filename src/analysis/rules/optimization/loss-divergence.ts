@@ -80,8 +80,9 @@ export const lossDivergence = defineRule({
     fact: ({ best, bestAt, last, low, rows, series }) => {
       const since = `since ${sayPosition(positionAt(series, rows[0]))}`;
       // Of single values, noise may be as low as the best level was.
-      const stays = low > best ? `it has been above ${say(low)}` : 'no level was as low';
-      return `${series.key} has risen from its best level ${say(best)} at ${sayPosition(bestAt)} to ${say(last)}; ${stays} ${since}.`;
+      const stays =
+        low > best ? `it has been above ${say(low)} ${since}` : `no level ${since} was as low`;
+      return `${series.key} has risen from its best level ${say(best)} at ${sayPosition(bestAt)} to ${say(last)}; ${stays}.`;
     },
     confidence: ({ checks }, t) => (checks >= 2 * t.lossDivergenceChecks ? 0.95 : 0.85),
     evidence: ({ best, checks, last, limit, lost, rise, rows, series }) => {

@@ -127,7 +127,7 @@ export const lossNotDecreasing = defineRuleOfKinds({
       levels: 'warning',
       title: 'Nearly the same answer for every sample',
       fact: ({ layer, row, share, spread, ...beside }) =>
-        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and ${sayBeside(beside)}, ${saySpan(spanOfRows(layer, row))}: they explain some ${sayShare(share)} of what the targets differ by, and do not get better.`,
+        `The answers of ${layer.moduleName} differ by ${say(spread)} from sample to sample (standard deviation) and ${sayBeside(beside)}, ${saySpan(spanOfRows(layer, row))}: they explain about ${sayShare(share)} of the differences between targets, and do not get better.`,
       confidence: 0.8,
       cause:
         'targets and samples do not belong together, or the samples say little of what is asked for',

@@ -41,7 +41,8 @@ export const nonFinite = defineRule({
   detects:
     'NaN or infinite numbers in losses, activations, gradients, updates or parameters, and where they came first.',
   source: 'SageMaker Debugger (ExplodingTensor), TheDeepChecker',
-  cause: 'an operation overflowed or divided by zero, after a too large update or on a bad batch',
+  cause:
+    'an operation overflowed or divided by zero, after an update that was too large or on a bad batch',
   advice:
     'look in the model, the loss and the batch of that step for a logarithm, a division or an exponential; then lower the learning rate and clip the gradients',
   live: 'at_once',

@@ -66,7 +66,7 @@ export const regularisationOverwhelms = defineRule({
     levels: 'error',
     title: 'The weights shrink away',
     fact: ({ first, last, worst }) =>
-      `The norm of all weights went from ${say(first)} to ${say(last)}, ${sayShare(last / first)} of it, ${saySpan(spanOfRows(worst))}, and the loss does not fall any more.`,
+      `The norm of all weights fell from ${say(first)} to ${say(last)}, ${sayShare(last / first)} of what it was, ${saySpan(spanOfRows(worst))}, and the loss does not fall any more.`,
     confidence: 0.85,
     evidence: ({ weights }, t) =>
       weights.slice(0, 5).map((weight) => {

@@ -85,7 +85,7 @@ export const updateRatioLow = defineRule({
         straight: 'and the loss has fallen by little, in a straight line to the end',
         idle: 'and the loss has hardly moved',
       }[kind];
-      return `The typical update is ${say(typical)} of the weights it changes ${saySpan(spanOfRows(lowest.weight, lowest.start))}, ${beside}.`;
+      return `The typical update is ${say(typical)} times the size of the weights that it changes, ${saySpan(spanOfRows(lowest.weight, lowest.start))}, ${beside}.`;
     },
     confidence: 0.85,
     // No learning rate makes something of nothing.

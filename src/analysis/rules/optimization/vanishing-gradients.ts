@@ -30,7 +30,8 @@ export const vanishingGradients = defineRule({
   detects:
     'Gradients that are next to nothing in most probes, while there is something left to learn.',
   source: 'abiotic-quark; the profile by depth: AUTOTRAINER (2021)',
-  cause: 'saturating activations or too small weights shrink the gradient from layer to layer',
+  cause:
+    'activations that saturate or weights that are too small shrink the gradient from layer to layer',
   advice:
     'use ReLU-like activations with He initialisation, or add normalisation or skip connections',
   live: 'trend',

@@ -73,7 +73,8 @@ export const activationCollapse = defineRule({
   needs: { anyOf: ['activations'] },
   detects: 'A layer whose outputs say nothing any more: dead, saturated, or all alike.',
   source: 'abiotic-quark; persistence and position in the network are ours',
-  cause: 'too large updates or a bad initialisation pushed the units out of their working range',
+  cause:
+    'updates that were too large or a bad initialisation pushed the units out of their working range',
   advice:
     'lower the learning rate and check the initialisation and the normalisation before this layer',
   live: 'trend',

@@ -31,8 +31,10 @@ export const dyingRelu = defineRule({
   detects:
     'Units that give zero for every sample, in probe after probe, and so can never learn again.',
   source: 'SageMaker Debugger (DeadRelu: more than half of a layer), AUTOTRAINER (0.7)',
-  cause: 'a too large update or a very negative bias pushed the units below zero for all inputs',
-  advice: 'lower the learning rate, use He initialisation with zero biases, or a leaky ReLU',
+  cause:
+    'an update that was too large or a very negative bias pushed the units below zero for all inputs',
+  advice:
+    'lower the learning rate, start with He initialisation and zero biases, or use a leaky ReLU',
   live: 'at_once',
   thresholds: {
     ...SHARE.thresholds,

@@ -73,7 +73,7 @@ export const stalledRun = defineRuleOfKinds({
       levels: 'info',
       title: ({ series }) => `${series.key} has stopped`,
       fact: ({ series, share, usual }) =>
-        `${series.key} ends at ${sayPosition(lastPosition(series))}, ${sayShare(share)} of the run before the others, though it came every ${say(usual)} before.`,
+        `${series.key} ends at ${sayPosition(lastPosition(series))}, ${sayShare(share)} of the run before the others, though a value had come every ${usual === 1 ? series.x : `${say(usual)} ${series.x}s`}.`,
       confidence: 0.8,
       cause: 'it is no longer computed or recorded',
       advice: 'check the part of the program that records it',

@@ -294,7 +294,7 @@ describe('regularisation_overwhelms', () => {
       parameters: weights(0.05),
     });
     expect(alert).toMatchObject({ severity: 'error', stepEnd: 230 });
-    expect(alert?.fact).toContain('5 % of it');
+    expect(alert?.fact).toContain('5 % of what it was');
   });
 
   test('lets weights be that stay, that a normalisation follows, or with which the model learns', () => {
