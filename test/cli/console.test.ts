@@ -1,6 +1,6 @@
-/** `quark console` and `quark compare --code`: what a program printed and what it was. */
+/** `quark console` and `quark compare --code`: what a program printed and what it was; what is no number. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -105,4 +105,38 @@ test('two runs are compared by their code', async () => {
   });
   const older = await run('compare', ids[0] ?? '', runId, '--code', '--json');
   expect(JSON.parse(older.stdout)).toMatchObject({ is_recorded: false, packages: [] });
+});
+
+test('media are listed with what they are, shown and saved', async () => {
+  const session = await startRun({ project: 'media', storageDir: cwd });
+  const media = new MediaLogger(session);
+  await media.logImage('samples/a', { data: new Uint8Array(6), width: 3, height: 2 }, { step: 7 });
+  await media.logTable('rows', { columns: ['x\u202e'], rows: [[1]] });
+  await media.logText('note', 'first\nsecond\u001b[2J');
+  await media.logAudio('beep', new Float32Array(8), { sampleRate: 8000 });
+  await media.logModel('net', Uint8Array.of(8, 7));
+  await session.endRun();
+  await session.close();
+  const listed = await run('artifacts', session.runId);
+  for (const detail of [
+    '3 x 2 image/png',
+    '1 rows of 1 columns',
+    '16 characters',
+    '8000 Hz',
+    'onnx',
+  ])
+    expect(listed.stdout).toContain(detail);
+  const shown = await run('artifacts', session.runId, '--show');
+  expect(shown.stdout).toContain('note (text)\nfirst\nsecond\\u001b[2J\n');
+  expect(shown.stdout).toContain('"x\\u202e"');
+  expect(shown.stdout).toContain('samples/a at step 7 (image)\n3 x 2 image/png; ');
+  const saved = await run('artifacts', session.runId, '--save', 'out', '--type', 'image');
+  expect(saved.stdout).toMatch(/out.samples.a.step-7-art_\w+\.png\n$/);
+  expect(readFileSync(saved.stdout.trim()).subarray(1, 4).toString()).toBe('PNG');
+  expect(await run('artifacts', session.runId, '--save', 'out')).toMatchObject({ code: 1 });
+  expect(await run('artifacts', session.runId, '--save', 'out', '--force')).toMatchObject({
+    code: 0,
+  });
+  expect(await run('artifacts', session.runId, '--force')).toMatchObject({ code: 2 });
+  expect((await run('show', session.runId)).stdout).toMatch(/Artifacts\n +audio +1\n +image +1\n/);
 });

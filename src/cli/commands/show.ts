@@ -1,5 +1,5 @@
 /** `quark show RUN`: everything a run says about itself. */
-import { hasTimes, type RunReader } from '../../index.ts';
+import { hasTimes, type ArtifactRecord, type RunReader } from '../../index.ts';
 import { readDownsampling, type RunDownsampling } from '../../node.ts';
 import {
   EXIT,
@@ -26,26 +26,40 @@ export const showCommand: Command = {
     withStore({ io, args }, async (store) => {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
       const metricKeys = await reader.metricKeys();
+      const artifacts = countTypes(await reader.readArtifacts());
       const superseded = await reader.supersededRows();
       const thinning = await readDownsampling(reader.store, reader.run.id);
       if (args.flag('json')) {
         const rest = {
+          ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
           ...(superseded === 0 ? {} : { superseded_rows: superseded }),
           ...(thinning === undefined ? {} : { downsampled: downsamplingJson(thinning) }),
         };
         await io.stdout.write(
           jsonText({ ...summaryJson(reader), metric_keys: metricKeys, ...rest }),
         );
-      } else await io.stdout.write(describe(reader, { metricKeys, superseded, thinning }, style));
+      } else
+        await io.stdout.write(
+          describe(reader, { artifacts, metricKeys, superseded, thinning }, style),
+        );
       return EXIT.ok;
     }),
 };
 
 type Found = {
+  /** How many artifacts of each type there are. */
+  readonly artifacts: Readonly<Record<string, number>>;
   readonly metricKeys: readonly string[];
   readonly superseded: number;
   readonly thinning: RunDownsampling | undefined;
 };
+
+function countTypes(records: readonly ArtifactRecord[]): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { artifactType } of records)
+    counts.set(artifactType, (counts.get(artifactType) ?? 0) + 1);
+  return Object.fromEntries([...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
 
 function downsamplingJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsampling): object {
   return {
@@ -63,7 +77,7 @@ function downsamplingText({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsa
 
 function describe(
   reader: RunReader,
-  { metricKeys, superseded, thinning }: Found,
+  { artifacts, metricKeys, superseded, thinning }: Found,
   style: Style,
 ): string {
   const { run, effectiveStatus } = reader;
@@ -96,6 +110,7 @@ function describe(
     `${style.bold(run.id)}\n${columns(rows)}`,
     section('Configuration', run.config, style),
     section('Environment', run.environment, style),
+    section('Artifacts', artifacts, style),
   ];
   if (metricKeys.length > 0)
     parts.push(

@@ -8,10 +8,13 @@ import { ByteWriter } from '../protobuf/writer.ts';
 /** SummaryMetadata.data_class. */
 const SCALAR = 1;
 const TENSOR = 2;
+const BLOBS = 3;
 /** DataType. */
 const DT_FLOAT = 1;
 const DT_DOUBLE = 2;
 const DT_STRING = 7;
+/** AudioPluginData.Encoding. */
+const WAV = 11;
 /** Status of the hparams plugin: success, failure, running. */
 const STATUS = { completed: 1, failed: 2, interrupted: 2, running: 3 } as const;
 
@@ -73,6 +76,31 @@ export class EventEncoder {
     this.#finish(step, timeMs);
   }
 
+  /** An encoded image: PNG, JPEG or GIF. */
+  image(
+    tag: string,
+    {
+      bytes,
+      height,
+      width,
+    }: { readonly bytes: Uint8Array; readonly width: number; readonly height: number },
+    step: number,
+    timeMs: number,
+  ): void {
+    this.#begin(tag, 'images', BLOBS, new ByteWriter());
+    const sizes = [width, height].map((size) => new TextEncoder().encode(String(size)));
+    this.#texts([3], [...sizes, bytes]);
+    this.#finish(step, timeMs);
+  }
+
+  /** A WAV file. */
+  audio(tag: string, bytes: Uint8Array, step: number, timeMs: number): void {
+    this.#begin(tag, 'audio', BLOBS, new ByteWriter().integer(2, WAV));
+    // One sound and its label, which TensorBoard shows no more.
+    this.#texts([1, 2], [bytes, new Uint8Array(0)]);
+    this.#finish(step, timeMs);
+  }
+
   /** Hyperparameters of a run, for the hparams plugin. */
   hparams(
     group: string,
@@ -128,6 +156,15 @@ export class EventEncoder {
     const data = new ByteWriter().text(1, plugin);
     if (content !== undefined) data.part(2, content);
     this.#value.part(9, new ByteWriter().part(1, data).integer(4, dataClass));
+  }
+
+  /** A tensor of texts or other bytes. */
+  #texts(sizes: readonly number[], values: readonly Uint8Array[]): void {
+    const shape = new ByteWriter();
+    for (const size of sizes) shape.part(2, new ByteWriter().integer(1, size));
+    const tensor = this.#inner.clear().integer(1, DT_STRING).part(2, shape);
+    for (const value of values) tensor.part(8, value);
+    this.#value.part(8, tensor);
   }
 
   #tensor(type: number, sizes: readonly number[], values: readonly number[]): void {

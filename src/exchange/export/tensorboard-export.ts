@@ -4,6 +4,8 @@
 import { inSpanOf } from '../../base/profiling.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
 import { getPayload } from '../../instruments/artifacts/parts.ts';
+import { bucketRows } from '../../instruments/media/distribution.ts';
+import { mediaMetadataOf } from '../../instruments/media/media-shapes.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
@@ -27,12 +29,13 @@ export function tensorBoardFileName(run: RunRecord): string {
 }
 
 /**
- * A run as one event file of TensorBoard, in pieces of about 256 kB; the numbers of the run are held in memory, 44 bytes a sample. Put it into
+ * A run as one event file of TensorBoard, in chunks of about 256 kB; the numbers of the run are held in memory, 44 bytes a sample. Put it into
  * a folder of its own under the name that {@link tensorBoardFileName} gives.
  *
  * - Metrics become scalars under their keys, rounded to float32: TensorBoard reads no others. NaN and infinities stay. A sample without a
  *   step gets its epoch, one without either its position among the samples of its key.
- * - Artifacts of type `histogram` become histograms, text artifacts of type `text` texts, where they are at most 16 MiB.
+ * - Artifacts of type `histogram` and distributions become histograms, texts, images and audio what they are, where they are at most
+ *   16 MiB.
  * - The configuration becomes hyperparameters: numbers, texts and booleans; nested names are joined by ".". At most 1,000.
  *
  * Events, alerts, telemetry and other artifacts have no place in the format.
@@ -66,7 +69,7 @@ async function* tensorBoardChunks(
   const { metricKey: _key, namespace: _namespace, metricName: _name, ...position } = filter;
   const { records } = await readArtifacts(reader, {
     ...position,
-    artifactTypes: ['histogram', 'text'],
+    artifactTypes: ['histogram', 'distribution', 'text', 'image', 'audio'],
   });
   for (const record of records) {
     if (record.sizeBytes > MAX_PAYLOAD_BYTES) continue;
@@ -98,6 +101,27 @@ class RunEvents {
     if (record.artifactType === 'text') {
       if (record.payloadFormat === 'text')
         this.encoder.text(artifactKey, payload, position, timeMs);
+    } else if (record.artifactType === 'audio') {
+      if (mediaMetadataOf('audio', record) !== undefined)
+        this.encoder.audio(artifactKey, payload, position, timeMs);
+    } else if (record.artifactType === 'image') {
+      const found = mediaMetadataOf('image', record);
+      if (found !== undefined)
+        this.encoder.image(artifactKey, { ...found, bytes: payload }, position, timeMs);
+    } else this.#histogram(record, payload, position, timeMs);
+  }
+
+  #histogram(
+    record: ArtifactRecord,
+    payload: Uint8Array<ArrayBuffer>,
+    position: number,
+    timeMs: number,
+  ): void {
+    const { artifactKey } = record;
+    if (record.artifactType === 'distribution') {
+      const json = mediaMetadataOf('distribution', record) && parsed(payload);
+      if (json !== undefined)
+        this.encoder.histogram(artifactKey, bucketRows(json), position, timeMs);
       return;
     }
     const rows = record.payloadFormat === 'json' ? bucketsOf(payload) : undefined;
@@ -109,17 +133,21 @@ function firstNumber(...values: readonly (number | undefined)[]): number {
   return values.find((value) => value !== undefined && value === value) ?? 0;
 }
 
-/** The buckets of a histogram artifact as rows of left edge, right edge and count; undefined when it is none. */
-function bucketsOf(payload: Uint8Array): number[] | undefined {
-  let parsed: unknown;
+/** JSON; undefined for what is none. */
+function parsed(payload: Uint8Array): unknown {
   try {
-    parsed = JSON.parse(new TextDecoder().decode(payload));
+    return JSON.parse(new TextDecoder().decode(payload));
   } catch {
     return undefined;
   }
-  if (typeof parsed !== 'object' || parsed === null) return undefined;
-  const bins: unknown = Reflect.get(parsed, 'bins');
-  const counts: unknown = Reflect.get(parsed, 'counts');
+}
+
+/** The buckets of a histogram artifact as rows of left edge, right edge and count; undefined when it is none. */
+function bucketsOf(payload: Uint8Array): number[] | undefined {
+  const json = parsed(payload);
+  if (typeof json !== 'object' || json === null) return undefined;
+  const bins: unknown = Reflect.get(json, 'bins');
+  const counts: unknown = Reflect.get(json, 'counts');
   if (!Array.isArray(bins) || !Array.isArray(counts) || bins.length !== counts.length + 1)
     return undefined;
   if (![...bins, ...counts].every((value) => typeof value === 'number')) return undefined;

@@ -1,5 +1,5 @@
 /** The kinds of media, and the metadata of each: what is known of one without loading its payload. */
-import { SessionStoreError } from '../../base/errors.ts';
+import { isStoreError, SessionStoreError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import {
   count,
@@ -132,4 +132,21 @@ export function mediaFromJson<K extends MediaKind>(
         `The metadata of a ${kind} are damaged: ${path} must be ${rule}.`,
       ),
   ) as MediaMetadata[K];
+}
+
+/** The metadata of an artifact that is a medium of this kind; undefined for one that a program stored under the same type. */
+export function mediaMetadataOf<K extends MediaKind>(
+  kind: K,
+  {
+    artifactType,
+    metadata,
+  }: { readonly artifactType: string; readonly metadata: JsonObject | null },
+): MediaMetadata[K] | undefined {
+  if (artifactType !== kind) return undefined;
+  try {
+    return mediaFromJson(kind, metadata);
+  } catch (error) {
+    if (isStoreError(error, 'corrupt')) return undefined;
+    throw error;
+  }
 }

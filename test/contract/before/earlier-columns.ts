@@ -68,6 +68,9 @@ export function withoutAddedFields(args: readonly string[], printed: unknown): u
     const isRun = typeof this === 'object' && this !== null && 'lineage_root_run_id' in this;
     return isRun && added.has(name) ? undefined : one;
   });
+  // How many artifacts of each type there are: `quark show` says that since media are artifacts.
+  if (args[0] === 'show' && typeof value === 'object' && value !== null)
+    Reflect.deleteProperty(value, 'artifacts');
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 

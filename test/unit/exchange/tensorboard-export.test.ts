@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
+import { loadArtifact } from '../../../src/instruments/artifacts/load-artifact.ts';
+import { MediaLogger } from '../../../src/instruments/media/media-logger.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -104,5 +106,50 @@ describe('exportTensorBoard', () => {
       ),
       runs(50),
     );
+  });
+
+  test('has distributions as histograms, images and audio', async () => {
+    const store = createMemoryStore();
+    const session = await TrainingSession.startRun({ project: 'p', storage: store });
+    const media = new MediaLogger(session);
+    await media.logDistribution('weights', [-1, 0.5, 0.5, 3], { step: 2 });
+    const image = await media.logImage(
+      'sample',
+      { data: new Uint8Array(6), width: 3, height: 2 },
+      { step: 4 },
+    );
+    const sound = await media.logAudio('beep', new Float32Array(4), { sampleRate: 8000, epoch: 1 });
+    await media.logText('note', 'words');
+    const artifacts = new ArtifactStore(session);
+    for (const type of ['image', 'audio', 'distribution'])
+      await artifacts.store(type, 'own', { what: 'of the program' });
+    await session.endRun();
+    const reader = await openRun(store, session.runId);
+    const file = Buffer.from(await fileOf(reader));
+    const records: Buffer[] = [];
+    for (let at = 0; at < file.length; at += Number(file.readBigUInt64LE(at)) + 16)
+      records.push(file.subarray(at + 12, at + 12 + Number(file.readBigUInt64LE(at))));
+    const of = (tag: string): Buffer[] => records.filter((record) => record.includes(tag));
+    expect(of('own')).toStrictEqual([]);
+    for (const [tag, plugin, record] of [
+      ['sample', 'images', image],
+      ['beep', 'audio', sound],
+    ] as const) {
+      const [event, ...others] = of(tag);
+      expect(others).toStrictEqual([]);
+      const payload = (await loadArtifact(reader, record)) as Uint8Array;
+      expect(event?.includes(plugin)).toBe(true);
+      expect(event?.includes(Buffer.from(payload))).toBe(true);
+    }
+    // [width, height, file], each a text: field 8 of the tensor.
+    expect(of('sample')[0]?.includes(Buffer.from([0x42, 1, 0x33, 0x42, 1, 0x32, 0x42]))).toBe(true);
+    const back = await imported([
+      bytesInput(tensorBoardFileName(reader.run), new Uint8Array(file)),
+    ]);
+    const [weights] = (await back.reader?.readArtifacts({ artifactKey: 'weights' })) ?? [];
+    expect(weights?.artifactType).toBe('histogram');
+    expect(await loadArtifact(back.reader ?? reader, weights ?? '')).toMatchObject({
+      counts: expect.arrayContaining([1, 2]),
+    });
   });
 });

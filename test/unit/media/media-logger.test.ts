@@ -2,6 +2,8 @@ import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, openRun, startRun, type Store, type TrainingSession } from 'quark-sdk';
+import { captureConsole, readConsole } from 'quark-sdk/console';
+import { bytesInput, exportQuark } from 'quark-sdk/exchange';
 import { histogramEdges, mergeHistograms } from 'quark-sdk/kernels';
 import {
   loadMedia,
@@ -12,6 +14,7 @@ import {
   type MediaKind,
 } from 'quark-sdk/media';
 import { ArtifactStore } from 'quark-sdk/probes';
+import { imported } from '../../support/import-result.ts';
 import { runs } from '../../support/property.ts';
 
 const open: Store[] = [];
@@ -527,5 +530,25 @@ describe('reading', () => {
     await session.endRun();
     await work;
     expect(await readBack(session, 'image')).toHaveLength(1);
+  });
+
+  test('media and consoles are part of .quark files', async () => {
+    const { media, session } = await start();
+    const capture = captureConsole(session, { own: false });
+    await media.logImage('a', { data: new Uint8Array(4), width: 2, height: 2 }, { step: 1 });
+    await capture.stop();
+    await session.endRun();
+    const parts: Uint8Array[] = [];
+    for await (const part of exportQuark(await openRun(session.store, session.runId)))
+      parts.push(part);
+    const { reader } = await imported([
+      bytesInput('run.quark', new Uint8Array(Buffer.concat(parts))),
+    ]);
+    if (reader === undefined) throw new Error('it was imported');
+    const { items } = await readMedia(reader, { kinds: ['image'] });
+    expect(items.map(({ key, step }) => [key, step])).toStrictEqual([['a', 1]]);
+    const [item] = items;
+    if (item !== undefined) expect(decodePng(await loadMedia(reader, item)).data).toHaveLength(4);
+    expect((await readConsole(reader)).problems).toStrictEqual([]);
   });
 });
