@@ -188,6 +188,67 @@ describe('examples', () => {
     await store.close();
   });
 
+  it('from-d9d.mjs, which is cut off and goes on from the state of its tracker', async () => {
+    const storageDir = join(folder, 'from-d9d.mjs');
+    vi.stubEnv('QUARK_STORAGE_DIR', storageDir);
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await start('from-d9d.mjs');
+    const printed = log.mock.calls.flat().join('\n');
+    expect(printed).toMatch(/^r: 100 steps, resumed 1 time$/m);
+    expect(printed).toMatch(/^3\d rows were overtaken$/m);
+    const store = await openStorage(storageDir, { create: false });
+    const [summary, ...others] = await listRuns(store);
+    expect(others).toStrictEqual([]);
+    expect(summary?.run).toMatchObject({
+      status: 'completed',
+      description: 'two stages, one loop',
+      config: { run: { lr: 0.01 }, params: { task: 'x' } },
+    });
+    const reader = await openRun(store, summary?.run.id ?? '');
+    expect(await reader.metricKeys()).toStrictEqual([
+      'loss {stage=train}',
+      'metrics/acc/0 {split=a, stage=train}',
+    ]);
+    for (const metricKey of await reader.metricKeys()) {
+      const { steps, values } = await reader.readMetricColumns({ metricKey });
+      expect([...steps]).toStrictEqual(Array.from({ length: 100 }, (_, i) => i));
+      expect(new Set(values).size).toBe(100);
+    }
+    await store.close();
+    expect(readdirSync(join(storageDir, 'logs'))).toHaveLength(1);
+  });
+
+  it('from-track.mjs, whose report is that of the overview', async () => {
+    vi.stubEnv('QUARK_STORAGE_DIR', join(folder, 'from-track.mjs'));
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    await start('from-track.mjs');
+    const [report = '', backend, socket] = log.mock.calls.flat().map(String);
+    expect(JSON.parse(report)).toMatchObject({
+      revision: 1,
+      name: 'final_trial_2',
+      description: 'almost graduating',
+      tags: ['workers=8', 'hpo=byopt'],
+      parameters: { batch_size: 256, lr: 0.01, momentum: 0.99 },
+      chronos: { batch_time: { count: 99 } },
+      status: 'completed',
+    });
+    expect(backend).toBe("0 runs in a backend of one's own");
+    expect(socket).toContain('whose HTTP protocol stands for a socket');
+  });
+
+  it.each([
+    ['one', 'loss: 20 samples'],
+    ['all', 'loss {rank=0}: 20 samples\nloss {rank=1}: 20 samples\nloss {rank=2}: 20 samples'],
+  ])('many-processes.mjs, %s of three writes', (mode, lines) => {
+    const program = fileURLToPath(new URL('../../examples/many-processes.mjs', import.meta.url));
+    const { status, stdout } = spawnSync(process.execPath, [program, mode], {
+      encoding: 'utf8',
+      env: { ...process.env, QUARK_STORAGE_DIR: join(folder, `many-processes-${mode}`) },
+    });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^${lines}\\nrun_\\w+: completed\\n$`));
+  });
+
   it('own-store.mjs, which records into a store of its own', async () => {
     vi.stubEnv('QUARK_STORAGE_DIR', join(folder, 'own-store.mjs'));
     const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
@@ -218,7 +279,15 @@ describe('examples', () => {
         .filter((name) => name.endsWith('.mjs'))
         .sort(),
     ).toStrictEqual(
-      [...Object.keys(looks), 'own-store.mjs', 'resume.mjs', 'tfjs-resume.mjs'].sort(),
+      [
+        ...Object.keys(looks),
+        'from-d9d.mjs',
+        'from-track.mjs',
+        'many-processes.mjs',
+        'own-store.mjs',
+        'resume.mjs',
+        'tfjs-resume.mjs',
+      ].sort(),
     );
   });
 });

@@ -364,6 +364,13 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/store/testing', async () => {
+    expect(await namesOf('store/testing')).toMatchInlineSnapshot(`
+      [
+        "testStore",
+      ]
+    `);
+  });
   test('quark-sdk/tracker', async () => {
     expect(await namesOf('tracker')).toMatchInlineSnapshot(`
       [
