@@ -6,7 +6,7 @@ import { RUN_ID, runOf } from './segments.ts';
 export type TestLocation = {
   /** Another store on the same location. Its clock is the one given to the maker. */
   open(): Promise<Store>;
-  /** Overwrites or cuts the kept bytes of a segment behind the store's back, where the location has a way to. */
+  /** Overwrites or cuts the stored bytes of a segment behind the store's back, where the location has a way to. */
   damage?(segment: SegmentManifest): Promise<void>;
   /** How many bytes of segments lie there of a run, whatever state it is in, where the location has a way to tell. */
   countBytes?(runId: string): Promise<number>;

@@ -73,7 +73,7 @@ export function describeAppends(location: LocationUnderTest): void {
       expect(found).toEqual([...given].reverse().map(({ bytes }) => digestOf(bytes)));
     });
 
-    test("bytes are the caller's own: views into larger buffers are kept exactly, and changes stay outside", async () => {
+    test("bytes are the caller's own: views into larger buffers are stored exactly, and changes stay outside", async () => {
       const large = patternBytes(100);
       const view = large.subarray(10, 42);
       const [placed] = await location.append({ ...segmentOf(0, { sizeBytes: 32 }), bytes: view });
@@ -166,7 +166,7 @@ export function describeAppends(location: LocationUnderTest): void {
       expect(sequences).toEqual(Array.from({ length: 40 }, (_, i) => i * 3));
     });
 
-    test('the same segments from two stores at the same time are kept once', async () => {
+    test('the same segments from two stores at the same time are stored once', async () => {
       const other = await location.openAnother();
       const calls = Array.from({ length: 10 }, (_, i) =>
         Promise.all([

@@ -30,7 +30,7 @@ export function describeRuns(location: LocationUnderTest): void {
       expect(await location.store.listProjects()).toHaveLength(1);
     });
 
-    test('a run is kept whole and starts at revision 1', async () => {
+    test('a run is stored whole and starts at revision 1', async () => {
       const run = runOf({
         id: 'run_2',
         tags: ['b', 'a', 'b c'],
