@@ -5,9 +5,16 @@ import { useRef } from 'preact/hooks';
 import { Button, Segmented } from '../parts/controls.tsx';
 import { formatCount, formatElapsed } from '../parts/format.ts';
 import { useOnScreen } from '../parts/hooks.ts';
-import { adding, setting } from '../parts/signals.ts';
+import { adding, setterOf } from '../parts/signals.ts';
 import type { SeriesSet, XAxis } from '../series/series.ts';
-import { rememberChartView, settleAxis, SMOOTHING_MAX, type ChartView } from './chart-view.ts';
+import {
+  linkPanels,
+  rememberChartView,
+  settleAxis,
+  showAll,
+  SMOOTHING_MAX,
+  type ChartView,
+} from './chart-view.ts';
 import { groupMetrics, splitLarge } from './group.ts';
 import { Panel, type PanelContext } from './panel.tsx';
 import './charts.css';
@@ -42,7 +49,12 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   const context = useComputed((): PanelContext => {
     const origin = { startMs, scale: series.epochScale };
     const extent = series.extent(view.axis.value, startMs) ?? { min: 0, max: 1 };
-    return { revision: revision.value, originOf: () => origin, extent };
+    return {
+      revision: revision.value,
+      originOf: () => origin,
+      extent,
+      extentOf: (keys) => series.extent(view.axis.value, startMs, keys),
+    };
   });
   const keyCount = useComputed(() => {
     void revision.value;
@@ -56,7 +68,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   useSignalEffect(() => rememberChartView(view));
   useSignalEffect(() => {
     void revision.value;
-    settleAxis(view, (axis) => series.extent(axis, startMs) !== undefined);
+    settleAxis(view, (axis) => series.separates(axis));
   });
   const hiddenCount = groups.value.length - shownCount.value;
   return (
@@ -95,6 +107,8 @@ function MoreCharts(props: { readonly count: number; readonly onMore: () => void
 export function ChartToolbar(props: {
   readonly view: ChartView;
   readonly readShare?: number | undefined;
+  /** There is one chart only, which has nothing to be linked with. */
+  readonly isSingle?: boolean;
 }): JSX.Element {
   const { readShare, view } = props;
   return (
@@ -106,12 +120,30 @@ export function ChartToolbar(props: {
         onChange={(axis) => {
           view.axis.value = axis;
           view.chosenAxis.value = axis;
-          view.zoom.value = undefined;
+          showAll(view);
         }}
       />
       <Smoothing view={view} />
-      <LogSwitch view={view} />
-      <span class="grow" />
+      <Switch
+        label="Log scale"
+        hint="A logarithmic axis of values"
+        isOn={view.isLog.value}
+        onChange={setterOf(view.isLog)}
+      />
+      <Switch
+        label="Ignore outliers"
+        hint="The axis of values leaves out what is far from the middle half of all values. Each chart says what it cuts off."
+        isOn={view.skipsOutliers.value}
+        onChange={setterOf(view.skipsOutliers)}
+      />
+      {props.isSingle !== true && (
+        <Switch
+          label="Link ranges"
+          hint="All charts show the same part of the horizontal axis"
+          isOn={view.isLinked.value}
+          onChange={(isOn) => linkPanels(view, isOn)}
+        />
+      )}
       {readShare !== undefined && (
         <span
           class="reading-note quiet nowrap"
@@ -121,11 +153,7 @@ export function ChartToolbar(props: {
         </span>
       )}
       <CursorReadout view={view} />
-      <Button
-        isSmall
-        disabled={view.zoom.value === undefined}
-        onClick={setting(view.zoom, undefined)}
-      >
+      <Button isSmall disabled={view.zooms.value.size === 0} onClick={() => showAll(view)}>
         Show all
       </Button>
     </div>
@@ -151,17 +179,20 @@ function Smoothing({ view }: { readonly view: ChartView }): JSX.Element {
   );
 }
 
-function LogSwitch({ view }: { readonly view: ChartView }): JSX.Element {
+function Switch(props: {
+  readonly label: string;
+  readonly hint: string;
+  readonly isOn: boolean;
+  readonly onChange: (isOn: boolean) => void;
+}): JSX.Element {
   return (
-    <label class="switch">
+    <label class="switch" title={props.hint}>
       <input
         type="checkbox"
-        checked={view.isLog.value}
-        onChange={(event) => {
-          view.isLog.value = event.currentTarget.checked;
-        }}
+        checked={props.isOn}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
       />
-      <span>Log scale</span>
+      <span>{props.label}</span>
     </label>
   );
 }

@@ -1,4 +1,4 @@
-/** Axis, smoothing and zoom of the charts of a page: shared by all panels, so that they zoom and point together. */
+/** Axis, smoothing and scales of the charts of a page, which all panels share, and the range of each panel. */
 import { signal, type Signal } from '@preact/signals';
 import { storedText } from '../parts/browser-storage.ts';
 import { X_AXES, type XAxis } from '../series/series.ts';
@@ -12,8 +12,12 @@ export type ChartView = {
   /** Weight of the smoothing, 0 (off) to 0.99. */
   readonly smoothing: Signal<number>;
   readonly isLog: Signal<boolean>;
-  /** The zoomed part of the x axis; undefined shows all of it. */
-  readonly zoom: Signal<XRange | undefined>;
+  /** Whether the value axis leaves outliers out. */
+  readonly skipsOutliers: Signal<boolean>;
+  /** Whether all panels show the same part of the x axis; otherwise each shows its own. */
+  readonly isLinked: Signal<boolean>;
+  /** The zoomed parts of the x axis, by panel; under {@link ALL_PANELS} that of linked panels. A panel that is not here shows all. */
+  readonly zooms: Signal<ReadonlyMap<string, XRange>>;
   /** Where the pointer is on the x axis. */
   readonly cursorX: Signal<number | undefined>;
   /** Metrics that were switched off in the legend. */
@@ -21,6 +25,36 @@ export type ChartView = {
   /** Name under which uPlot synchronises the crosshairs of these charts. */
   readonly syncKey: string;
 };
+
+/** Stands for all panels where they are linked. */
+export const ALL_PANELS = '*';
+
+/** The zoomed part of a panel; undefined: it shows all. */
+export function zoomOf(view: ChartView, panelId: string): XRange | undefined {
+  return view.zooms.value.get(view.isLinked.value ? ALL_PANELS : panelId);
+}
+
+/** Zooms a panel, and with it all that are linked; undefined shows all of it. */
+export function zoomTo(view: ChartView, panelId: string, range: XRange | undefined): void {
+  const zooms = new Map(view.zooms.peek());
+  const id = view.isLinked.peek() ? ALL_PANELS : panelId;
+  zooms.delete(id);
+  // The last one is the one that linking takes over.
+  if (range !== undefined) zooms.set(id, range);
+  view.zooms.value = zooms;
+}
+
+/** Shows all of every panel. */
+export function showAll({ zooms }: ChartView): void {
+  if (zooms.peek().size > 0) zooms.value = new Map();
+}
+
+/** Links the panels, by the range that was chosen last, or gives each its own again. */
+export function linkPanels(view: ChartView, isLinked: boolean): void {
+  const last = [...view.zooms.peek().values()].at(-1);
+  view.isLinked.value = isLinked;
+  view.zooms.value = new Map(isLinked && last !== undefined ? [[ALL_PANELS, last]] : []);
+}
 
 /** Largest weight of the smoothing slider. */
 export const SMOOTHING_MAX = 0.99;
@@ -37,19 +71,21 @@ export function createChartView(): ChartView {
     chosenAxis: signal(axis),
     smoothing: signal(smoothing),
     isLog: signal(isLog),
-    zoom: signal(undefined),
+    skipsOutliers: signal(false),
+    isLinked: signal(false),
+    zooms: signal(new Map<string, XRange>()),
     cursorX: signal(undefined),
     hidden: signal(new Set<string>()),
     syncKey: `quark-charts-${viewCount}`,
   };
 }
 
-/** Goes over to an axis on which there is something to see, and back to the chosen one when it has. */
-export function settleAxis(view: ChartView, hasPoints: (axis: XAxis) => boolean): void {
-  const wanted = [view.chosenAxis.value, ...X_AXES].find((axis) => hasPoints(axis));
+/** Goes over to an axis that separates the points, and back to the chosen one once that does. */
+export function settleAxis(view: ChartView, separates: (axis: XAxis) => boolean): void {
+  const wanted = [view.chosenAxis.value, ...X_AXES].find((axis) => separates(axis));
   if (wanted === undefined || wanted === view.axis.peek()) return;
   view.axis.value = wanted;
-  view.zoom.value = undefined;
+  showAll(view);
 }
 
 /** Stores axis, smoothing and scale for the next visit. */

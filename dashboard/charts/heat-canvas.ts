@@ -6,6 +6,8 @@ export type HeatPicture = {
   /** `[rows, columns]`, row-major. */
   readonly shades: Int16Array;
   readonly columnCount: number;
+  /** Where each column begins, and where the last one ends, in CSS pixels. */
+  readonly lefts: Float64Array;
   readonly rowCount: number;
   /** CSS pixels of the canvas. */
   readonly width: number;
@@ -40,7 +42,10 @@ export function paintHeat(canvas: HTMLCanvasElement, picture: HeatPicture): void
   small.height = rowCount;
   small.getContext('2d')?.putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, canvas.width, canvas.height);
+  for (let column = 0; column < columnCount; column += 1) {
+    const [left, right] = columnEdges(picture.lefts, column, ratio);
+    context.drawImage(small, column, 0, 1, rowCount, left, 0, right - left, canvas.height);
+  }
   paintBad(context, picture, ratio);
   const gap = Math.round(picture.rowGap * ratio);
   if (gap === 0) return;
@@ -48,10 +53,16 @@ export function paintHeat(canvas: HTMLCanvasElement, picture: HeatPicture): void
     context.clearRect(0, Math.round((row * canvas.height) / rowCount) - gap, canvas.width, gap);
 }
 
+/** Where a column begins and ends, in pixels of the canvas: at least one wide. */
+function columnEdges(lefts: Float64Array, column: number, ratio: number): [number, number] {
+  const left = Math.round((lefts[column] ?? 0) * ratio);
+  return [left, Math.max(left + 1, Math.round((lefts[column + 1] ?? 0) * ratio))];
+}
+
 /** Stripes, which no ramp has: seen without any sense of colour. */
 function paintBad(
   context: CanvasRenderingContext2D,
-  { shades, columnCount, rowCount, bad }: HeatPicture,
+  { shades, columnCount, rowCount, lefts, bad }: HeatPicture,
   ratio: number,
 ): void {
   if (!shades.includes(BAD_SHADE)) return;
@@ -74,12 +85,11 @@ function paintBad(
   const pattern = context.createPattern(tile, 'repeat');
   if (pattern === null) return;
   context.fillStyle = pattern;
-  const { width, height } = context.canvas;
+  const { height } = context.canvas;
   for (const [at, shade] of shades.entries()) {
     if (shade !== BAD_SHADE) continue;
     const row = Math.floor(at / columnCount);
-    const left = Math.round(((at % columnCount) * width) / columnCount);
-    const right = Math.round((((at % columnCount) + 1) * width) / columnCount);
+    const [left, right] = columnEdges(lefts, at % columnCount, ratio);
     const top = Math.round((row * height) / rowCount);
     const foot = Math.round(((row + 1) * height) / rowCount);
     context.fillRect(left, top, right - left, foot - top);

@@ -2,11 +2,12 @@
 import { useSignal, useSignalEffect, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { ComponentChildren, JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { formatTick } from '../parts/format.ts';
+import { formatTicks } from '../parts/format.ts';
 import { setting } from '../parts/signals.ts';
 import { shownTheme } from '../theme/theme.ts';
 import { paintHeat } from './heat-canvas.ts';
-import { labelledColumns, type GridColumn } from './layer-grid.ts';
+import { lowerBound } from './axis.ts';
+import { columnLefts, labelledColumns, type GridColumn } from './layer-grid.ts';
 import { rampOf, type RampName } from './ramps.ts';
 import './heat.css';
 
@@ -55,30 +56,24 @@ export function HeatMap(props: HeatMapProps): JSX.Element {
   const chosen = useSignal<Cell | undefined>(undefined);
   const isByKey = useSignal(false);
   const { columns } = props.cells.value;
-  const columnPx = columnWidth(width.value, columns.length);
+  const lefts = columnLefts(columns, heatWidth(width.value, columns.length));
   const at = chosen.value;
+  const [atLeft, atRight] = at === undefined ? [0, 0] : edgesOf(lefts, at.column);
   const words = at === undefined ? undefined : props.wordsOf(at.row, at.column);
   return (
     <div class="heat">
       <div class="heat-labels">{props.children}</div>
       <div ref={host} class="heat-body">
-        <Cells {...props} width={width} columnPx={columnPx} chosen={chosen} isByKey={isByKey} />
+        <Cells {...props} width={width} lefts={lefts} chosen={chosen} isByKey={isByKey} />
         <div class="heat-axis" aria-hidden="true">
-          {labelledColumns(columns.length, columnPx, LABEL_SPACE_PX)
-            .filter((column) => column === 0 || column * columnPx < width.value - LABEL_ROOM_PX)
-            .map((column) => (
-              <span key={column} style={{ left: `${(column + 0.5) * columnPx}px` }}>
-                {column === 0 && 'step '}
-                {formatTick(columns[column]?.firstStep ?? 0)}
-              </span>
-            ))}
+          <AxisLabels columns={columns} lefts={lefts} width={width.value} />
         </div>
         {at !== undefined && words !== undefined && (
           <Tip
             words={words}
-            left={(at.column + 0.5) * columnPx}
+            left={(atLeft + atRight) / 2}
             top={(at.row + 1) * rowPx}
-            isLeft={at.column * columnPx > width.value / 2}
+            isLeft={atLeft > width.value / 2}
           />
         )}
         <p class="sr-only" role="status">
@@ -112,33 +107,35 @@ function useWidth(
 
 type CellsProps = HeatMapProps & {
   readonly width: ReadonlySignal<number>;
-  readonly columnPx: number;
+  /** Where each column begins, and where the last one ends, in CSS pixels. */
+  readonly lefts: Float64Array;
   readonly chosen: Signal<Cell | undefined>;
   readonly isByKey: Signal<boolean>;
 };
 
 /** The cells themselves: the pointer and the arrow keys choose one. */
 function Cells(props: CellsProps): JSX.Element {
-  const { rowPx, columnPx, chosen, isByKey } = props;
+  const { rowPx, lefts, chosen, isByKey } = props;
   const { columns, rowCount } = props.cells.value;
   const canvas = usePainted(props);
   const point = ({ clientX, clientY }: PointerEvent): void => {
     const frame = canvas.current?.getBoundingClientRect();
     if (frame === undefined) return;
-    const column = Math.floor((clientX - frame.left) / columnPx);
+    const column = lowerBound(lefts, clientX - frame.left + Number.MIN_VALUE) - 1;
     const row = Math.floor((clientY - frame.top) / rowPx);
     isByKey.value = false;
     const isInside = column >= 0 && column < columns.length && row >= 0 && row < rowCount;
     chosen.value = isInside ? { row, column } : undefined;
   };
   const at = chosen.value;
+  const [left, right] = at === undefined ? [0, 0] : edgesOf(lefts, at.column);
   return (
     <div
       class="heat-cells"
       tabIndex={0}
       role="group"
       aria-label={`${props.label}. Arrow keys go from cell to cell${props.onPick === undefined ? '' : ', Enter opens the layer'}.`}
-      style={{ width: `${Math.max(1, columns.length * columnPx)}px` }}
+      style={{ width: `${Math.max(1, lefts.at(-1) ?? 1)}px` }}
       onPointerMove={point}
       onPointerDown={point}
       onPointerLeave={() => {
@@ -158,9 +155,9 @@ function Cells(props: CellsProps): JSX.Element {
         <span
           class="heat-mark"
           style={{
-            left: `${at.column * columnPx}px`,
+            left: `${left}px`,
             top: `${at.row * rowPx}px`,
-            width: `${columnPx}px`,
+            width: `${right - left}px`,
             height: `${rowPx - props.rowGap}px`,
           }}
         />
@@ -192,7 +189,7 @@ function usePainted(
   useSignalEffect(() => {
     const { columns, rowCount, shades, ramp } = props.cells.value;
     const colors = rampOf(ramp);
-    const columnPx = columnWidth(props.width.value, columns.length);
+    const width = heatWidth(props.width.value, columns.length);
     const element = canvas.current;
     void shownTheme.value;
     if (element === null || props.width.value === 0) return undefined;
@@ -201,8 +198,9 @@ function usePainted(
       paintHeat(element, {
         shades,
         columnCount: columns.length,
+        lefts: columnLefts(columns, width),
         rowCount,
-        width: Math.max(1, columns.length * columnPx),
+        width,
         height: Math.max(1, rowCount * props.rowPx),
         ramp: colors,
         rowGap: props.rowGap,
@@ -248,9 +246,42 @@ function spoken({ title, lines }: CellWords): string {
   return `${title}: ${lines.map((line) => line.join(' ')).join(', ')}`;
 }
 
-/** CSS pixels of one column. */
-function columnWidth(width: number, columnCount: number): number {
-  return Math.max(1, Math.min(MAX_COLUMN_PX, width / Math.max(1, columnCount)));
+/** CSS pixels of all columns together. */
+function heatWidth(width: number, columnCount: number): number {
+  return Math.max(1, Math.min(MAX_COLUMN_PX * columnCount, width));
+}
+
+function edgesOf(lefts: Float64Array, column: number): [left: number, right: number] {
+  return [lefts[column] ?? 0, lefts[column + 1] ?? 0];
+}
+
+/** Steps under the columns, as many as there is room for. */
+function AxisLabels(props: {
+  readonly columns: readonly GridColumn[];
+  readonly lefts: Float64Array;
+  readonly width: number;
+}): JSX.Element {
+  const { columns, lefts, width } = props;
+  const shown = labelledColumns(lefts, LABEL_SPACE_PX).filter(
+    (column) => column === 0 || (lefts[column] ?? 0) < width - LABEL_ROOM_PX,
+  );
+  const texts = formatTicks(shown.map((column) => columns[column]?.firstStep ?? 0));
+  return (
+    <>
+      {shown.map((column, at) => {
+        const [left, right] = edgesOf(lefts, column);
+        return (
+          <span
+            key={column}
+            style={{ left: `${left + Math.min(MAX_COLUMN_PX, right - left) / 2}px` }}
+          >
+            {column === 0 && 'step '}
+            {texts[at]}
+          </span>
+        );
+      })}
+    </>
+  );
 }
 
 function moved(key: string, from: Cell, rowCount: number, columnCount: number): Cell | undefined {

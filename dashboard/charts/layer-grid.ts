@@ -15,6 +15,8 @@ export type LayerPoints = {
 export type GridColumn = {
   readonly firstStep: number;
   readonly lastStep: number;
+  /** Where the next column begins: the column is as wide as the steps from its first to this. */
+  readonly endStep: number;
   /** Probed steps in it. */
   readonly stepCount: number;
 };
@@ -40,21 +42,59 @@ export type LayerGrid = {
   readonly cells: readonly GridCell[];
   /** The same cells as shades, 0 to 255; {@link EMPTY_SHADE} or {@link BAD_SHADE}. */
   readonly shades: Int16Array;
-  /** Probed steps that have no room for a column of their own are joined, so many a column. */
+  /** Probed steps that have no room for a column of their own are joined, so many a column at most. */
   readonly stepsPerColumn: number;
 };
 
-/** Columns for ascending steps, at most `maxColumns`. */
-export function gridColumns(
-  steps: Float64Array,
-  maxColumns: number,
-): { readonly columns: readonly GridColumn[]; readonly stepsPerColumn: number } {
-  const stepsPerColumn = Math.max(1, Math.ceil(steps.length / Math.max(1, maxColumns)));
-  const columns = Array.from({ length: Math.ceil(steps.length / stepsPerColumn) }, (_, at) => {
-    const part = steps.subarray(at * stepsPerColumn, (at + 1) * stepsPerColumn);
-    return { firstStep: part[0] ?? 0, lastStep: part.at(-1) ?? 0, stepCount: part.length };
+/** Columns for steps, and the column of each step. */
+export type StepColumns = {
+  readonly columns: readonly GridColumn[];
+  /** Index of the column of each step. */
+  readonly columnOf: Int32Array;
+  /** Most steps in one column. */
+  readonly stepsPerColumn: number;
+};
+
+/**
+ * Columns for ascending steps, at most `maxColumns`, each at least that part of all steps wide: steps that are nearer to each other
+ * share one. A column reaches to the next one; the last is as wide as the steps are usually apart.
+ */
+export function gridColumns(steps: Float64Array, maxColumns: number): StepColumns {
+  const first = steps[0] ?? 0;
+  const end = (steps.at(-1) ?? 0) + usualGap(steps);
+  // Rounding must not join steps that are exactly so far apart.
+  const least = ((end - first) / Math.max(1, maxColumns)) * (1 - 1e-9);
+  const begins: number[] = [];
+  const columnOf = Int32Array.from(steps, (step, at) => {
+    const before = steps[begins.at(-1) ?? -1];
+    if (before === undefined || step - before >= least) begins.push(at);
+    return begins.length - 1;
   });
-  return { columns, stepsPerColumn };
+  const columns = begins.map((from, at): GridColumn => {
+    const to = begins[at + 1] ?? steps.length;
+    return {
+      firstStep: steps[from] ?? 0,
+      lastStep: steps[to - 1] ?? 0,
+      endStep: steps[to] ?? end,
+      stepCount: to - from,
+    };
+  });
+  const stepsPerColumn = columns.reduce((most, { stepCount }) => Math.max(most, stepCount), 1);
+  return { columns, columnOf, stepsPerColumn };
+}
+
+function usualGap(steps: Float64Array): number {
+  const gaps = steps.subarray(1).map((step, at) => step - (steps[at] ?? 0));
+  return gaps.toSorted()[gaps.length >> 1] ?? 1;
+}
+
+/** Where each column begins on `width` CSS pixels, and at last where the last one ends. */
+export function columnLefts(columns: readonly GridColumn[], width: number): Float64Array {
+  const first = columns[0]?.firstStep ?? 0;
+  const end = columns.at(-1)?.endStep ?? 1;
+  const share = width / Math.max(end - first, Number.MIN_VALUE);
+  const lefts = Float64Array.from(columns, ({ firstStep }) => (firstStep - first) * share);
+  return Float64Array.of(...lefts, width);
 }
 
 /** The steps of a column: `7`, `7 – 12`. */
@@ -86,11 +126,9 @@ export function layerGrid(
   const steps = Float64Array.from(
     new Set(shown.flatMap(({ points }) => [...points.steps])),
   ).toSorted();
-  const { columns, stepsPerColumn } = gridColumns(steps, maxColumns);
-  const columnOf = new Map(
-    Array.from(steps, (step, at) => [step, Math.floor(at / stepsPerColumn)] as const),
-  );
-  const cells = shown.flatMap(({ points }) => rowCells(points, columnOf, columns.length, kind));
+  const { columns, columnOf, stepsPerColumn } = gridColumns(steps, maxColumns);
+  const byStep = new Map(Array.from(steps, (step, at) => [step, columnOf[at] ?? 0] as const));
+  const cells = shown.flatMap(({ points }) => rowCells(points, byStep, columns.length, kind));
   const scale = colorScale(kind, valuesOf(cells));
   const shades = Int16Array.from(cells, (cell) => shadeOf(cell, scale));
   return {
@@ -157,12 +195,14 @@ function distanceOn(kind: ScaleKind, value: number, middle: number): number {
   return value > 0 ? Math.abs(Math.log(value / middle)) : Number.POSITIVE_INFINITY;
 }
 
-/** Columns that get a label, so that labels keep `spacePx` apart on columns `columnPx` wide. */
-export function labelledColumns(
-  columnCount: number,
-  columnPx: number,
-  spacePx: number,
-): readonly number[] {
-  const every = Math.max(1, Math.ceil(spacePx / Math.max(columnPx, 0.01)));
-  return Array.from({ length: Math.ceil(columnCount / every) }, (_, at) => at * every);
+/** Columns that get a label, so that labels are at least `spacePx` apart; `lefts` are those of {@link columnLefts}. */
+export function labelledColumns(lefts: Float64Array, spacePx: number): readonly number[] {
+  const labelled: number[] = [];
+  let next = Number.NEGATIVE_INFINITY;
+  for (const [column, left] of lefts.subarray(0, -1).entries()) {
+    if (left < next) continue;
+    labelled.push(column);
+    next = left + spacePx;
+  }
+  return labelled;
 }

@@ -5,12 +5,16 @@ import { formatMetric } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { toggled } from '../parts/signals.ts';
 import type { Standing } from '../series/series.ts';
-import { nearestIndex } from './axis.ts';
+import { CurveSwatch, Swatch } from './curve-style.tsx';
+import type { CurveStyle } from '../theme/curve-styles.ts';
+import { nearestIndex, type AxisSeries } from './axis.ts';
+import type { XRange } from './reduce.ts';
 import type { ChartCurve } from './chart-data.ts';
 import type { ChartView } from './chart-view.ts';
 
 /** A curve of a panel, which may be switched off. */
 export type ShownCurve = ChartCurve & {
+  readonly style: CurveStyle;
   readonly isHidden: boolean;
   /** The samples that a downsampled curve stands for. */
   readonly standsFor: Standing | undefined;
@@ -22,8 +26,11 @@ export function Legend(props: {
   readonly view: ChartView;
   readonly nameOf: (key: string) => string;
   readonly hrefOf: ((key: string) => string) | undefined;
+  readonly onStyle: ((key: string, style: CurveStyle) => void) | undefined;
+  /** What the chart shows of the x axis. */
+  readonly range: ReadonlySignal<XRange>;
 }): JSX.Element {
-  const { view } = props;
+  const { view, onStyle } = props;
   const x = view.cursorX.value;
   return (
     <div class="legend">
@@ -32,13 +39,17 @@ export function Legend(props: {
         const shown = props.nameOf(key);
         // The whole name of a metric; a run is known by its name, not by its id.
         const name = key.endsWith(shown) ? key : shown;
-        const at = x === undefined ? curve.points.ys.length - 1 : nearestIndex(curve.points.xs, x);
+        const at =
+          x === undefined
+            ? curve.points.ys.length - 1
+            : indexAt(curve.points, x, props.range.value);
         const item = (
           <LegendItem
             key={key}
             curve={curve}
             at={at}
             shown={shown}
+            hasSwatch={onStyle === undefined}
             title={`${curve.isHidden ? 'Show' : 'Hide'} ${name}`}
             onToggle={() => {
               view.hidden.value = toggled(view.hidden.value, key);
@@ -49,6 +60,13 @@ export function Legend(props: {
         if (href === undefined) return item;
         return (
           <span key={key} class="legend-run inline">
+            {onStyle !== undefined && (
+              <CurveSwatch
+                name={shown}
+                style={curve.style}
+                onChange={(style) => onStyle(key, style)}
+              />
+            )}
             {item}
             <a
               class="icon-button legend-link"
@@ -70,11 +88,12 @@ function LegendItem(props: {
   /** Index of the point whose value is shown. */
   readonly at: number;
   readonly shown: string;
+  readonly hasSwatch: boolean;
   readonly title: string;
   readonly onToggle: () => void;
 }): JSX.Element {
   const { curve, at } = props;
-  const { key, color, points, isHidden } = curve;
+  const { key, color, style, points, isHidden } = curve;
   const value = points.ys[at];
   const smoothed = curve.smoothed?.[at];
   return (
@@ -85,7 +104,7 @@ function LegendItem(props: {
       title={props.title}
       onClick={props.onToggle}
     >
-      <span class="swatch" style={{ background: color }} />
+      {props.hasSwatch && <Swatch color={color} dash={style.dash} />}
       <span class="legend-name ellipsis">{props.shown}</span>
       <span
         class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
@@ -99,6 +118,17 @@ function LegendItem(props: {
       )}
     </button>
   );
+}
+
+/** How far beyond the first or last point of a curve the pointer may be and be told its value, as a share of what is shown. */
+const REACH = 0.01;
+
+/** Index of the point at `x`; -1 before the first and beyond the last point of the curve. */
+export function indexAt({ xs }: AxisSeries, x: number, range: XRange): number {
+  const reach = (range.max - range.min) * REACH;
+  const first = xs[0] ?? Number.POSITIVE_INFINITY;
+  const last = xs.at(-1) ?? Number.NEGATIVE_INFINITY;
+  return x < first - reach || x > last + reach ? -1 : nearestIndex(xs, x);
 }
 
 /** A smoothed value that reads the same as the value itself is only noise in the legend. */

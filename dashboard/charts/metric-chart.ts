@@ -1,18 +1,28 @@
 /** One uPlot chart. It knows pixels; which points to draw is decided in `chart-data.ts`. */
 import uPlot from 'uplot';
-import { formatElapsed, formatTick } from '../parts/format.ts';
+import { formatElapsed, formatTicks } from '../parts/format.ts';
+import { dashOf } from '../theme/curve-styles.ts';
 import type { NonFiniteKind, XRange } from './reduce.ts';
 import type { XAxis } from '../series/series.ts';
-import { linearRange, tickIncrements, ticksBetween } from './value-axis.ts';
-import { chartData, type ChartData, type ChartCurve } from './chart-data.ts';
+import {
+  innerRange,
+  linearRange,
+  tickIncrements,
+  ticksBetween,
+  type InnerRange,
+} from './value-axis.ts';
+import { chartData, type ChartData } from './chart-data.ts';
+import type { ShownCurve } from './legend.tsx';
 
 /** Everything one drawing needs. */
 export type ChartModel = {
-  readonly curves: readonly ChartCurve[];
+  readonly curves: readonly ShownCurve[];
   /** The visible part of the x axis. */
   readonly range: XRange;
   readonly axis: XAxis;
   readonly isLog: boolean;
+  /** Whether the value axis leaves outliers out. */
+  readonly skipsOutliers: boolean;
   /** Spans of the x axis that are coloured behind the curves. */
   readonly bands?: readonly ChartBand[] | undefined;
 };
@@ -26,6 +36,14 @@ export type ChartBand = {
   readonly label: string;
   /** Drawn stronger than the others. */
   readonly isMarked?: boolean;
+};
+
+/** What a drawing does not show. */
+export type NotShown = {
+  /** Points at or below zero, which a logarithmic axis cannot show. */
+  readonly unplacedCount: number;
+  /** Set where the axis leaves outliers out. */
+  readonly outliers: InnerRange | undefined;
 };
 
 /** What the person does on the chart. */
@@ -56,6 +74,7 @@ export class MetricChart {
   #shape = '';
   #model: ChartModel | undefined;
   #data: ChartData | undefined;
+  #outliers: InnerRange | undefined;
 
   constructor(host: HTMLElement, syncKey: string, events: ChartEvents) {
     this.#host = host;
@@ -65,9 +84,9 @@ export class MetricChart {
     this.#observer.observe(host);
   }
 
-  /** Points at or below zero, which a logarithmic axis cannot show. */
-  get unplacedCount(): number {
-    return this.#data?.unplacedCount ?? 0;
+  /** What the last drawing left out. */
+  get notShown(): NotShown {
+    return { unplacedCount: this.#data?.unplacedCount ?? 0, outliers: this.#outliers };
   }
 
   /** Draws the model. Colours are read from the style sheet, so a changed theme needs `reset` first. */
@@ -77,11 +96,15 @@ export class MetricChart {
     const height = this.#host.clientHeight;
     if (width === 0 || height === 0) return;
     this.#data = chartData(model.curves, model.range, width, model.isLog);
+    this.#outliers = model.skipsOutliers ? innerRange(this.#data.columns, model.isLog) : undefined;
     this.#host.dataset['drawn'] = String(Math.max(0, ...this.#data.drawnCounts));
     const shape = [
       model.axis,
       model.isLog,
-      ...model.curves.map((curve) => `${curve.key} ${curve.color} ${curve.smoothed !== undefined}`),
+      ...model.curves.map(
+        ({ key, color, style, smoothed }) =>
+          `${key} ${color} ${style.dash} ${smoothed !== undefined}`,
+      ),
     ].join('|');
     const columns: uPlot.AlignedData = [this.#data.xs, ...this.#data.columns];
     if (this.#plot === undefined || shape !== this.#shape) {
@@ -123,8 +146,8 @@ export class MetricChart {
       scales: {
         x: { time: false, range: () => this.#xRange() },
         y: model.isLog
-          ? { distr: 3, range: (_plot, min, max) => logRange(min, max) }
-          : { range: (_plot, min, max) => linearRange(min, max) },
+          ? { distr: 3, range: (_plot, min, max) => logRange(...this.#inner(min, max)) }
+          : { range: (_plot, min, max) => linearRange(...this.#inner(min, max)) },
       },
       axes: axesOf(model, color, `11px ${getComputedStyle(this.#host).fontFamily}`),
       cursor: {
@@ -150,12 +173,13 @@ export class MetricChart {
   }
 
   /** A line for each curve, and a stronger one for each smoothed curve. */
-  #series(curves: readonly ChartCurve[], width: number): uPlot.Series[] {
+  #series(curves: readonly ShownCurve[], width: number): uPlot.Series[] {
     const smoothed = curves.filter((curve) => curve.smoothed !== undefined);
     const raw = curves.map((curve, index): uPlot.Series => ({
       label: curve.key,
       stroke: curve.color,
       width: smoothed.length > 0 ? 1 : 1.6,
+      ...dashed(curve.style.dash),
       alpha: smoothed.length > 0 ? FAINT_ALPHA : 1,
       points: {
         show: () => (this.#data?.drawnCounts[index] ?? 0) * DOT_SPACING_PX < width,
@@ -170,9 +194,15 @@ export class MetricChart {
         label: `${curve.key} smoothed`,
         stroke: curve.color,
         width: 2,
+        ...dashed(curve.style.dash),
         points: { show: false },
       })),
     ];
+  }
+
+  /** The range of the values without those that are left out. */
+  #inner(min: number | null, max: number | null): [number | null, number | null] {
+    return this.#outliers === undefined ? [min, max] : [this.#outliers.min, this.#outliers.max];
   }
 
   #xRange(): [number, number] {
@@ -325,7 +355,7 @@ function axesOf(
       grid: { show: false },
       ticks: { ...grid, size: 4 },
       incrs: INCREMENTS[axis],
-      values: (_plot, ticks) => ticks.map((tick, at) => xTick(axis, tick, at === 0)),
+      values: (_plot, ticks) => xTicks(axis, ticks),
     },
     {
       ...shared,
@@ -334,7 +364,7 @@ function axesOf(
       grid,
       ticks: { show: false },
       ...(isLog ? {} : LINEAR_TICKS),
-      values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : formatTick(tick))),
+      values: (_plot, ticks) => [...formatTicks(ticks, isLog)],
     },
   ];
 }
@@ -345,10 +375,10 @@ const LINEAR_TICKS: Pick<uPlot.Axis, 'incrs' | 'splits'> = {
   splits: (_plot, _axis, min, max, increment) => ticksBetween(min, max, increment),
 };
 
-/** A number of the x axis; the first one says what is counted. */
-function xTick(axis: XAxis, tick: number, isFirst: boolean): string {
-  if (axis === 'time') return formatElapsed(tick);
-  return isFirst ? `${axis} ${formatTick(tick)}` : formatTick(tick);
+/** The numbers of the x axis; the first one says what is counted. */
+function xTicks(axis: XAxis, ticks: readonly number[]): string[] {
+  if (axis === 'time') return ticks.map((tick) => formatElapsed(tick));
+  return formatTicks(ticks).map((text, at) => (at === 0 ? `${axis} ${text}` : text));
 }
 
 /** The nearest row in which this series has a value: rows of the other curves in between do not count. */
@@ -378,6 +408,12 @@ const INCREMENTS: Readonly<Record<XAxis, number[]>> = {
     43_200, 86_400, 172_800, 604_800,
   ],
 };
+
+/** Options of a line with these dashes. */
+function dashed(dash: number): Pick<uPlot.Series, 'dash'> {
+  const pattern = dashOf(dash);
+  return pattern.length === 0 ? {} : { dash: [...pattern] };
+}
 
 function logRange(min: number | null, max: number | null): [number, number] {
   if (min === null || max === null || !(min > 0) || !(max > 0)) return [0.1, 10];

@@ -17,13 +17,15 @@ import { setterOf, toggling } from '../parts/signals.ts';
 import { drawing } from '../parts/turns.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
 import type { SampleSeries } from '../series/series.ts';
-import { PALETTE_SIZE, seriesColor } from '../theme/palette.ts';
+import { PALETTE_SIZE, type CurveStyle } from '../theme/curve-styles.ts';
+import { seriesColor } from '../theme/palette.ts';
 import { cachedOnAxis, curveOf } from './chart-data.ts';
 import { pannedRange, zoomedRange } from './chart-range.ts';
-import type { ChartView } from './chart-view.ts';
+import { zoomOf, zoomTo, type ChartView } from './chart-view.ts';
 import { colorIndex, legendName, type MetricGroup } from './group.ts';
 import { Legend, type ShownCurve } from './legend.tsx';
-import { MetricChart, type ChartBand } from './metric-chart.ts';
+import { MetricChart, type ChartBand, type NotShown } from './metric-chart.ts';
+import type { InnerRange } from './value-axis.ts';
 import { countNonFinite, type XRange } from './reduce.ts';
 
 /** Where a curve begins on the axes of time and epochs. */
@@ -34,8 +36,10 @@ export type PanelContext = {
   /** Changes when points arrived. */
   readonly revision: number;
   readonly originOf: (key: string) => CurveOrigin;
-  /** From the first to the last x of all panels, so that they line up. */
+  /** From the first to the last x of all panels: what linked panels show. */
   readonly extent: XRange;
+  /** From the first to the last x of these curves; undefined where they have no point. By default that of all panels. */
+  readonly extentOf?: (keys: readonly string[]) => XRange | undefined;
 };
 
 type PanelProps = {
@@ -45,8 +49,10 @@ type PanelProps = {
   readonly context: ReadonlySignal<PanelContext>;
   /** What a curve is called in the legend; by its metric unless given. */
   readonly nameOf?: (key: string) => string;
-  /** Index of the colour of a curve in the palette; by its metric unless given. */
-  readonly colorOf?: (key: string) => number;
+  /** Colour and dashes of a curve; by its metric unless given. */
+  readonly styleOf?: (key: string) => CurveStyle;
+  /** Called with the style that somebody chose for a curve; without it none can be chosen. */
+  readonly onStyle?: (key: string, style: CurveStyle) => void;
   /** Spans of the x axis that are coloured. */
   readonly bands?: ReadonlySignal<readonly ChartBand[]>;
   /** Where a curve comes from, if that is a page. */
@@ -62,11 +68,13 @@ export function Panel(props: PanelProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const isWide = useSignal(false);
   const isOnScreen = useSignal(false);
-  const unplaced = useSignal(0);
+  const notShown = useSignal<NotShown>({ unplacedCount: 0, outliers: undefined });
   useOnScreen(host, setterOf(isOnScreen), '300px');
-  const curves = useCurves(props, isOnScreen);
-  const range = useComputed(() => view.zoom.value ?? context.value.extent);
-  useDrawing(props, { host, curves, range, isOnScreen, unplaced });
+  const keys = useKeys(group.keys);
+  const extent = useComputed(() => extentOf(view, context.value, keys.value));
+  const curves = useCurves(props, keys, extent, isOnScreen);
+  const range = useComputed(() => zoomOf(view, group.id) ?? extent.value);
+  useDrawing(props, { host, curves, range, isOnScreen, notShown });
   return (
     <section
       class="panel card"
@@ -78,7 +86,7 @@ export function Panel(props: PanelProps): JSX.Element {
         <h3 class="ellipsis" title={group.title}>
           {group.title}
         </h3>
-        <Badges curves={curves} range={range} unplaced={unplaced} axis={view.axis.value} />
+        <Badges curves={curves} range={range} notShown={notShown} axis={view.axis.value} />
         <IconButton
           class="push"
           icon={isWide.value ? 'shrink' : 'expand'}
@@ -92,6 +100,8 @@ export function Panel(props: PanelProps): JSX.Element {
         view={view}
         nameOf={props.nameOf ?? ((key) => legendName(key, group.title))}
         hrefOf={props.hrefOf}
+        onStyle={props.onStyle}
+        range={range}
       />
       <div
         ref={host}
@@ -100,42 +110,58 @@ export function Panel(props: PanelProps): JSX.Element {
         role="img"
         aria-label={describe(group.title, curves.value)}
         onKeyDown={(event) => {
-          if (zoomByKey(event.key, view, context.value.extent)) event.preventDefault();
+          if (zoomByKey(event.key, view, group.id, extent.value)) event.preventDefault();
         }}
       />
     </section>
   );
 }
 
+/** Where a panel begins and ends that is not zoomed: where its own curves do, or all panels if they are linked. */
+function extentOf(view: ChartView, context: PanelContext, keys: readonly string[]): XRange {
+  return (view.isLinked.value ? undefined : context.extentOf?.(keys)) ?? context.extent;
+}
+
+/** The keys of the curves, as a signal that changes when they do. */
+function useKeys(wanted: readonly string[]): ReadonlySignal<readonly string[]> {
+  const keys = useSignal(wanted);
+  // At once, not in an effect: a busy page runs those late. Nothing that is rendered here reads it.
+  if (keys.peek().join('|') !== wanted.join('|')) keys.value = wanted;
+  return keys;
+}
+
 /** The curves of the group, made anew while they are on screen, whenever points arrive or another view of them is asked for. */
 function useCurves(
   props: PanelProps,
+  keys: ReadonlySignal<readonly string[]>,
+  extent: ReadonlySignal<XRange>,
   isOnScreen: ReadonlySignal<boolean>,
 ): ReadonlySignal<readonly ShownCurve[]> {
-  const { group, series, view, context } = props;
-  const keys = useSignal(group.keys);
-  // At once, not in an effect: a busy page runs those late. Nothing that is rendered here reads it.
-  if (keys.peek().join('|') !== group.keys.join('|')) keys.value = group.keys;
+  const { series, view, context } = props;
   const curves = useSignal<readonly ShownCurve[]>([]);
   useSignalEffect(() => {
     if (!isOnScreen.value) return;
-    const { originOf, extent } = context.value;
+    const { originOf } = context.value;
+    const width = extent.value;
     const axis = view.axis.value;
     const smoothing = view.smoothing.value;
     const hidden = view.hidden.value;
     const colored = keys.value.map((key, position) => {
-      const index = props.colorOf?.(key) ?? colorIndex(key, position, PALETTE_SIZE);
-      return { key, color: seriesColor(index) };
+      const style = props.styleOf?.(key) ?? {
+        color: colorIndex(key, position, PALETTE_SIZE),
+        dash: 0,
+      };
+      return { key, style, color: seriesColor(style.color) };
     });
     drawing.add(curves, () => {
-      curves.value = colored.flatMap(({ key, color }): ShownCurve[] => {
+      curves.value = colored.flatMap(({ key, style, color }): ShownCurve[] => {
         const one = series.get(key);
         if (one === undefined) return [];
         const isHidden = hidden.has(key);
         const { startMs, scale } = originOf(key);
         const points = cachedOnAxis(one, axis, startMs, scale);
-        const curve = curveOf(key, color, points, isHidden ? 0 : smoothing, extent);
-        return [{ ...curve, isHidden, standsFor: one.standsFor }];
+        const curve = curveOf(key, color, points, isHidden ? 0 : smoothing, width);
+        return [{ ...curve, style, isHidden, standsFor: one.standsFor }];
       });
     });
   });
@@ -145,22 +171,22 @@ function useCurves(
 
 /** Draws the curves into `host`, each time in a turn of its own. */
 function useDrawing(
-  { view, bands }: PanelProps,
+  { view, bands, group }: PanelProps,
   drawn: {
     readonly host: RefObject<HTMLElement | null>;
     readonly curves: ReadonlySignal<readonly ShownCurve[]>;
     readonly range: ReadonlySignal<XRange>;
     readonly isOnScreen: ReadonlySignal<boolean>;
-    readonly unplaced: Signal<number>;
+    readonly notShown: Signal<NotShown>;
   },
 ): void {
-  const { host, curves, range, isOnScreen, unplaced } = drawn;
+  const { host, curves, range, isOnScreen, notShown } = drawn;
   const chart = useRef<MetricChart | undefined>(undefined);
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
     const made = new MetricChart(element, view.syncKey, {
-      onZoom: setterOf(view.zoom),
+      onZoom: (range) => zoomTo(view, group.id, range),
       onCursor: (x) => {
         if (x === undefined || element.matches(':hover')) view.cursorX.value = x;
       },
@@ -171,19 +197,20 @@ function useDrawing(
       made.destroy();
       chart.current = undefined;
     };
-  }, [view]);
+  }, [view, group.id]);
   useSignalEffect(() => {
     const model = {
       curves: curves.value.filter((curve) => !curve.isHidden),
       range: range.value,
       axis: view.axis.value,
       isLog: view.isLog.value,
+      skipsOutliers: view.skipsOutliers.value,
       bands: bands?.value,
     };
     if (!isOnScreen.value) return;
     drawing.add(chart, () => {
       untracked(() => chart.current?.draw(model));
-      unplaced.value = chart.current?.unplacedCount ?? 0;
+      notShown.value = chart.current?.notShown ?? notShown.peek();
     });
   });
 }
@@ -192,7 +219,7 @@ function useDrawing(
 function Badges(props: {
   readonly curves: ReadonlySignal<readonly ShownCurve[]>;
   readonly range: ReadonlySignal<XRange>;
-  readonly unplaced: ReadonlySignal<number>;
+  readonly notShown: ReadonlySignal<NotShown>;
   readonly axis: string;
 }): JSX.Element {
   const { curves, range, axis } = props;
@@ -203,7 +230,7 @@ function Badges(props: {
   );
   const badges = [
     {
-      count: props.unplaced.value,
+      count: props.notShown.value.unplacedCount,
       what: '≤ 0',
       hint: 'A logarithmic scale has no position for zero and below.',
     },
@@ -218,8 +245,18 @@ function Badges(props: {
       hint: `Points without a value for the ${axis} axis.`,
     },
   ];
+  const { outliers } = props.notShown.value;
   return (
     <>
+      {outliers !== undefined && (
+        <span
+          class="badge tone-paused"
+          data-testid="outliers"
+          title="The axis of values leaves out outliers: values more than three times the width of the middle half of all values away from it. Switch “Ignore outliers” off to see them."
+        >
+          {outlierText(outliers)}
+        </span>
+      )}
       {nonFinite.value > 0 && (
         <span
           class="badge tone-paused"
@@ -241,15 +278,25 @@ function Badges(props: {
   );
 }
 
+/** How far the values go that are cut off. */
+function outlierText({ min, max, lowest, highest }: InnerRange): string {
+  const parts = [
+    ...(lowest < min ? [`down to ${formatValue(lowest)}`] : []),
+    ...(highest > max ? [`up to ${formatValue(highest)}`] : []),
+  ];
+  return `outliers ${parts.join(' and ')} cut off`;
+}
+
 /** Zooms or moves as a key says. False: the key says nothing. */
-function zoomByKey(key: string, { zoom }: ChartView, extent: XRange): boolean {
-  const range = zoom.value ?? extent;
-  if (key === '+' || key === '=') zoom.value = zoomedRange(range, extent, ZOOM_STEP);
-  else if (key === '-') zoom.value = zoomedRange(range, extent, 1 / ZOOM_STEP);
+function zoomByKey(key: string, view: ChartView, panelId: string, extent: XRange): boolean {
+  const zoom = zoomOf(view, panelId);
+  const range = zoom ?? extent;
+  if (key === '+' || key === '=') zoomTo(view, panelId, zoomedRange(range, extent, ZOOM_STEP));
+  else if (key === '-') zoomTo(view, panelId, zoomedRange(range, extent, 1 / ZOOM_STEP));
   else if (key === 'ArrowLeft' || key === 'ArrowRight') {
     const share = key === 'ArrowLeft' ? -PAN_STEP : PAN_STEP;
-    zoom.value = zoom.value && pannedRange(zoom.value, extent, share);
-  } else if (key === '0' || key === 'Escape') zoom.value = undefined;
+    zoomTo(view, panelId, zoom && pannedRange(zoom, extent, share));
+  } else if (key === '0' || key === 'Escape') zoomTo(view, panelId, undefined);
   else return false;
   return true;
 }

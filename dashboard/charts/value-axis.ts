@@ -47,3 +47,57 @@ export function ticksBetween(min: number, max: number, increment: number): numbe
     first + at === 0 ? 0 : Number(((first + at) * increment).toPrecision(TICK_DIGITS)),
   );
 }
+
+/** How far beyond the middle half of the values a value is an outlier, in widths of that half: Tukey's "far out". */
+const FAR_OUT = 3;
+/** Values that are looked at of each curve, so that a long curve has no more weight than a short one. */
+const VALUES_OF_A_CURVE = 200;
+
+/** Lowest and highest value that is no outlier, and those of all values. */
+export type InnerRange = {
+  readonly min: number;
+  readonly max: number;
+  readonly lowest: number;
+  readonly highest: number;
+};
+
+/**
+ * The range without outliers: values that are further than {@link FAR_OUT} widths of the middle half of all values away from it. Each
+ * curve counts alike. On a logarithmic axis distances are those of logarithms. Undefined where no value is an outlier.
+ */
+export function innerRange(
+  curves: readonly (readonly (number | null | undefined)[])[],
+  isLog: boolean,
+): InnerRange | undefined {
+  const scaled = (value: number): number => (isLog ? Math.log(value) : value);
+  const drawn = curves.map((curve) => curve.filter((value) => typeof value === 'number'));
+  const seen = drawn.flatMap((values) => {
+    const every = Math.max(1, values.length / VALUES_OF_A_CURVE);
+    const count = Math.min(values.length, VALUES_OF_A_CURVE);
+    const repeats = Math.max(1, Math.floor(VALUES_OF_A_CURVE / Math.max(1, count)));
+    const some = Array.from({ length: count }, (_, at) =>
+      scaled(values[Math.floor(at * every)] ?? 0),
+    );
+    return Array.from({ length: repeats }, () => some).flat();
+  });
+  seen.sort((a, b) => a - b);
+  const quarter = seen[Math.floor(seen.length / 4)];
+  const threeQuarters = seen[Math.floor((seen.length * 3) / 4)];
+  if (quarter === undefined || threeQuarters === undefined || threeQuarters <= quarter)
+    return undefined;
+  const room = FAR_OUT * (threeQuarters - quarter);
+  const all = { min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY };
+  const inner = { min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY };
+  for (const value of drawn.flat()) {
+    widen(all, value);
+    const at = scaled(value);
+    if (at >= quarter - room && at <= threeQuarters + room) widen(inner, value);
+  }
+  if (inner.min > inner.max || (inner.min === all.min && inner.max === all.max)) return undefined;
+  return { ...inner, lowest: all.min, highest: all.max };
+}
+
+function widen(range: { min: number; max: number }, value: number): void {
+  if (value < range.min) range.min = value;
+  if (value > range.max) range.max = value;
+}

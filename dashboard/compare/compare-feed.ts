@@ -1,5 +1,5 @@
 /** One metric of several runs, read as the runs grow. */
-import { openRun, type RunReader, type Store } from 'quark-sdk';
+import { hasTimes, openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
 import { countBy } from '../parts/maps.ts';
 import { runNames } from '../parts/run-name.ts';
@@ -105,8 +105,18 @@ export class CompareFeed {
     return min <= max ? { min, max } : { min: 0, max: 1 };
   }
 
-  /** Whether this axis shows runs, and as many of them as any axis does. */
-  hasPoints(axis: XAxis): boolean {
+  /** Whether the points of a run lie on one vertical line of this axis, or nowhere on it, though another axis separates them. */
+  isOneLine(runId: string, axis: XAxis): boolean {
+    const { pointCount = 0 } = this.#runs.get(runId)?.series ?? {};
+    return (
+      pointCount > 0 &&
+      !this.#isSeparated(runId, axis) &&
+      X_AXES.some((one) => this.#isSeparated(runId, one))
+    );
+  }
+
+  /** Whether this axis separates the points of runs, and of as many of them as any axis does. */
+  separates(axis: XAxis): boolean {
     const counts = X_AXES.map((one) => this.#runsOn(one));
     return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
   }
@@ -177,8 +187,14 @@ export class CompareFeed {
   }
 
   #runsOn(axis: XAxis): number {
-    return [...this.#runs.values()].filter(({ series }) => series.extent(axis, 0) !== undefined)
-      .length;
+    return [...this.#runs.keys()].filter((runId) => this.#isSeparated(runId, axis)).length;
+  }
+
+  /** Imported files without times have instants all the same, which say nothing. */
+  #isSeparated(runId: string, axis: XAxis): boolean {
+    const run = this.#runs.get(runId);
+    if (run === undefined || (axis === 'time' && !hasTimes(run.reader.run))) return false;
+    return run.series.separates(axis);
   }
 
   /** A loss that half of the runs have at least, else what most have. */

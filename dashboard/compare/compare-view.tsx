@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { ChartToolbar } from '../charts/chart-grid.tsx';
-import { createChartView, settleAxis, type ChartView } from '../charts/chart-view.ts';
+import { createChartView, settleAxis, showAll, type ChartView } from '../charts/chart-view.ts';
 import type { MetricGroup } from '../charts/group.ts';
 import { Panel, type PanelContext } from '../charts/panel.tsx';
 import { isGrowing } from '../dropped/dropped-files.ts';
@@ -12,8 +12,9 @@ import { countText } from '../parts/format.ts';
 import { usePolling } from '../parts/hooks.ts';
 import { Crumb, ErrorNotice, errorText, Warning } from '../parts/notices.tsx';
 import { hrefOf } from '../route/route.ts';
-import { PALETTE_SIZE } from '../theme/palette.ts';
+import type { XAxis } from '../series/series.ts';
 import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
+import { chooseStyle, giveStyles, styleOfRun } from './run-styles.ts';
 import './style.css';
 
 const POLL_MS = 3000;
@@ -45,6 +46,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   const feed = useMemo(() => new CompareFeed(store), [store]);
   const view = useMemo(() => createChartView(), []);
   const revision = useSignal(0);
+  useMemo(() => giveStyles(runIds.slice(0, MAX_COMPARED)), [text]);
   useEffect(() => feed.show(runIds), [feed, text]);
   const { error, isRead, retry } = usePolling(
     async () => {
@@ -81,16 +83,22 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
         feed={feed}
         onChoose={(metric) => {
           feed.choose(metric);
-          view.zoom.value = undefined;
+          showAll(view);
           retry();
         }}
       />
-      <ChartToolbar view={view} />
+      <ChartToolbar view={view} isSingle />
       <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
-      <Remarks feed={feed} asked={runIds.length} revision={revision} />
+      <Remarks feed={feed} asked={runIds.length} revision={revision} axis={view.axis.value} />
     </section>
   );
 }
+
+const AXIS_WORDS: Readonly<Record<XAxis, string>> = {
+  step: 'steps',
+  time: 'times',
+  epoch: 'epochs',
+};
 
 function emptyText(feed: CompareFeed, isRead: boolean): string {
   if (!isRead) return 'Reading the runs…';
@@ -136,7 +144,7 @@ function ComparedCurves(props: {
   }));
   useSignalEffect(() => {
     void props.revision.value;
-    settleAxis(view, (axis) => feed.hasPoints(axis));
+    settleAxis(view, (axis) => feed.separates(axis));
   });
   // The feed is one object all along: without this, runs that come later would be drawn with the next metric only.
   void props.revision.value;
@@ -150,7 +158,8 @@ function ComparedCurves(props: {
         view={view}
         context={context}
         nameOf={(runId) => feed.nameOf(runId)}
-        colorOf={(runId) => feed.runIds.indexOf(runId) % PALETTE_SIZE}
+        styleOf={styleOfRun}
+        onStyle={chooseStyle}
         hrefOf={(runId) => hrefOf({ kind: 'run', runId })}
       />
     </div>
@@ -162,15 +171,23 @@ function Remarks(props: {
   readonly feed: CompareFeed;
   readonly asked: number;
   readonly revision: ReadonlySignal<number>;
+  /** The axis of the chart, if there is one. */
+  readonly axis?: XAxis;
 }): JSX.Element | null {
   void props.revision.value;
-  const { asked, feed } = props;
+  const { asked, axis, feed } = props;
   const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
   const lines: string[] = [];
   if (asked > MAX_COMPARED)
     lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
   if (feed.metric !== undefined && without.length > 0)
     lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
+  const notSeparated =
+    axis === undefined ? [] : feed.runIds.filter((runId) => feed.isOneLine(runId, axis));
+  if (axis !== undefined && notSeparated.length > 0)
+    lines.push(
+      `Without ${AXIS_WORDS[axis]}, so not to be seen on this axis: ${notSeparated.map((runId) => feed.nameOf(runId)).join(', ')}.`,
+    );
   for (const [runId, error] of feed.failures)
     lines.push(
       isQuarkError(error, 'run_not_found')

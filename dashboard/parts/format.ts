@@ -29,6 +29,78 @@ export function formatTick(value: number): string {
   return minus(trimZeros(value.toPrecision(4)));
 }
 
+/** An axis whose largest tick is below this is written with powers of ten. */
+const SMALLEST_PLAIN = 1e-3;
+/** A logarithmic axis that reaches this is, too. */
+const LARGEST_PLAIN_LOG = 1e6;
+
+/** Units of ticks, the largest first. */
+const TICK_UNITS: readonly (readonly [size: number, suffix: string])[] = [
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e4, 'k'],
+];
+
+/**
+ * The labels of an axis, all in one notation: with the same unit and as many decimals (`0`, `0.5`, `1.0`), or all with a power of
+ * ten. Ticks of a logarithmic axis, which are not equally far apart, have the decimals that each needs. A null has no label.
+ */
+export function formatTicks(
+  ticks: readonly (number | null)[],
+  isLog: boolean = false,
+): readonly string[] {
+  const sizes = ticks.flatMap((tick) => (tick === null || tick === 0 ? [] : [Math.abs(tick)]));
+  const most = Math.max(0, ...sizes);
+  const write = isLog
+    ? logWriter(Math.min(most, ...sizes), most)
+    : linearWriter(most, smallestStep(ticks));
+  return ticks.map((tick) => {
+    if (tick === null) return '';
+    return tick === 0 ? '0' : minus(write(tick));
+  });
+}
+
+function smallestStep(ticks: readonly (number | null)[]): number {
+  const known = ticks.filter((tick) => tick !== null);
+  let step = Number.POSITIVE_INFINITY;
+  for (const [at, tick] of known.entries()) {
+    const gap = Math.abs(tick - (known[at - 1] ?? Number.NaN));
+    if (gap > 0 && gap < step) step = gap;
+  }
+  return step === Number.POSITIVE_INFINITY ? Math.abs(known[0] ?? 1) : step;
+}
+
+function logWriter(least: number, most: number): (tick: number) => string {
+  if (least < SMALLEST_PLAIN || most >= LARGEST_PLAIN_LOG)
+    return (tick) => trimExponent(tick.toExponential(1));
+  return (tick) => trimZeros(tick.toPrecision(4));
+}
+
+function linearWriter(most: number, step: number): (tick: number) => string {
+  if (most < SMALLEST_PLAIN || most >= 1e12)
+    return (tick) => trimExponent(tick.toExponential(Math.max(1, digitsOf(most, step))));
+  const [size, suffix] = TICK_UNITS.find(([from]) => most >= from) ?? [1, ''];
+  const unit = suffix === 'k' ? 1e3 : size;
+  const decimals = decimalsOf(step / unit);
+  return (tick) => `${(tick / unit).toFixed(decimals)}${suffix}`;
+}
+
+const MAX_DECIMALS = 10;
+
+/** Decimals in which multiples of `step` are told apart exactly. */
+function decimalsOf(step: number): number {
+  for (let decimals = 0; decimals < MAX_DECIMALS; decimals += 1) {
+    const scaled = step * 10 ** decimals;
+    if (scaled >= 0.5 && Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled) return decimals;
+  }
+  return MAX_DECIMALS;
+}
+
+/** Digits after the first in which values up to `most` that are `step` apart differ. */
+function digitsOf(most: number, step: number): number {
+  return Math.min(MAX_DECIMALS, Math.max(0, Math.ceil(Math.log10(most / step))));
+}
+
 /** A value of a metric: bytes, as their names say, in the unit that suits them. */
 export function formatMetric(key: string, value: number): string {
   return key.endsWith('bytes') && Number.isFinite(value) ? formatBytes(value) : formatValue(value);

@@ -227,11 +227,37 @@ export class SeriesSet {
     }
   }
 
-  /** From the first to the last position of any point on an axis; undefined where no point has one. */
-  extent(axis: XAxis, startMs: number): PointRange | undefined {
+  /**
+   * Whether an axis separates points: some metric has two of them at different positions, or none has more than one. Files without
+   * times have all their points at the same instant.
+   */
+  separates(axis: XAxis): boolean {
+    const known = this.all().filter(
+      (series) => series.rangeOn(axis).min <= series.rangeOn(axis).max,
+    );
+    if (known.length === 0) return false;
+    return (
+      known.some((series) => series.rangeOn(axis).min < series.rangeOn(axis).max) ||
+      this.all().every(({ length }) => length <= 1)
+    );
+  }
+
+  /** Where the last point of a metric is on the axis of epochs. */
+  #endOf(key: string): number {
+    const last = this.#byKey.get(key)?.last;
+    if (last === undefined) return Number.NEGATIVE_INFINITY;
+    const { firstStep, stepsPerEpoch } = this.epochScale;
+    const share = (last.step - (firstStep.get(last.epoch) ?? Number.NaN)) / stepsPerEpoch;
+    const end = Number.isNaN(share) ? last.epoch : last.epoch + Math.min(1, share);
+    return Number.isNaN(end) ? Number.NEGATIVE_INFINITY : end;
+  }
+
+  /** From the first to the last position of any point on an axis, of all metrics or of these; undefined where no point has one. */
+  extent(axis: XAxis, startMs: number, keys?: readonly string[]): PointRange | undefined {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
-    for (const series of this.#byKey.values()) {
+    const wanted = keys?.flatMap((key) => this.#byKey.get(key) ?? []) ?? this.#byKey.values();
+    for (const series of wanted) {
       const range = series.rangeOn(axis);
       min = Math.min(min, range.min);
       max = Math.max(max, range.max);
@@ -243,7 +269,13 @@ export class SeriesSet {
       case 'time':
         return { min: (min - startMs) / 1000, max: (max - startMs) / 1000 };
       case 'epoch':
-        return { min, max: Math.max(max, this.#scaler.end ?? max) };
+        return {
+          min,
+          max:
+            keys === undefined
+              ? Math.max(max, this.#scaler.end ?? max)
+              : keys.reduce((end, key) => Math.max(end, this.#endOf(key)), max),
+        };
     }
   }
 }

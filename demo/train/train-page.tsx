@@ -4,7 +4,12 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { listRuns, type Store } from 'quark-sdk';
 import type { TrainPageProps } from '../../dashboard/app/train-page.ts';
 import { widenedRange } from '../../dashboard/charts/chart-range.ts';
-import { createChartView } from '../../dashboard/charts/chart-view.ts';
+import {
+  ALL_PANELS,
+  createChartView,
+  linkPanels,
+  zoomTo,
+} from '../../dashboard/charts/chart-view.ts';
 import { isTrainingMetric } from '../../dashboard/charts/group.ts';
 import { Button } from '../../dashboard/parts/controls.tsx';
 import { formatAgo, formatCount, formatDuration, shortId } from '../../dashboard/parts/format.ts';
@@ -205,7 +210,10 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
         onShow={(range) => {
           charts.chosenAxis.value = 'step';
           charts.axis.value = 'step';
-          charts.zoom.value = widenedRange(range, feed?.series.extent('step', 0) ?? range);
+          // The alert is about a span of the run: every chart shows that span.
+          linkPanels(charts, true);
+          const extent = feed?.series.extent('step', 0) ?? range;
+          zoomTo(charts, ALL_PANELS, widenedRange(range, extent));
         }}
       />
       {error !== undefined && (

@@ -4,7 +4,14 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { PhaseName } from 'quark-sdk';
 import { widenedRange } from '../../charts/chart-range.ts';
-import { createChartView, type ChartView } from '../../charts/chart-view.ts';
+import {
+  ALL_PANELS,
+  createChartView,
+  linkPanels,
+  showAll,
+  zoomTo,
+  type ChartView,
+} from '../../charts/chart-view.ts';
 import { groupMetrics } from '../../charts/group.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
 import { Panel, type PanelContext } from '../../charts/panel.tsx';
@@ -63,7 +70,8 @@ function Findings(props: {
   const show = (range: XRange): void => {
     marked.value = range;
     const extent = feed.series.extent(analysis.phaseAxis, 0) ?? range;
-    view.zoom.value = widenedRange(range, extent);
+    linkPanels(view, true);
+    zoomTo(view, ALL_PANELS, widenedRange(range, extent));
     document.querySelector('.analysis-chart')?.scrollIntoView({ block: 'nearest' });
   };
   return (
@@ -160,11 +168,11 @@ function PhaseChart(props: PhaseProps): JSX.Element {
   return (
     <section class="analysis-chart" aria-label="Phases">
       <SectionHead title="Phases">
-        {(view.zoom.value !== undefined || marked.value !== undefined) && (
+        {(view.zooms.value.size > 0 || marked.value !== undefined) && (
           <Button
             isSmall
             onClick={() => {
-              view.zoom.value = undefined;
+              showAll(view);
               marked.value = undefined;
             }}
           >

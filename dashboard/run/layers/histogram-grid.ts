@@ -40,10 +40,10 @@ export function histogramGrid(
   if (byStep.size === 0) return undefined;
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
   const steps = Float64Array.from(byStep.keys()).toSorted();
-  const { columns, stepsPerColumn } = gridColumns(steps, maxColumns);
+  const { columns, columnOf } = gridColumns(steps, maxColumns);
   const shares = new Float64Array(rowCount * columns.length);
   for (const [at, step] of steps.entries()) {
-    const column = Math.floor(at / stepsPerColumn);
+    const column = columnOf[at] ?? 0;
     const parts = columns[column]?.stepCount ?? 1;
     const histogram = byStep.get(step);
     if (histogram === undefined) continue;

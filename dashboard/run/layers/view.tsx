@@ -164,7 +164,7 @@ function LayerHeat(props: HeatProps): JSX.Element {
         hasBad={shades.includes(BAD_SHADE)}
         note={
           stepsPerColumn > 1
-            ? `${stepsPerColumn} probed steps a column; the most unusual of them is shown`
+            ? `up to ${stepsPerColumn} probed steps a column; the most unusual of them is shown`
             : undefined
         }
       />

@@ -316,7 +316,7 @@ describe('the worker that imports', () => {
     expect(ids.map((runId) => feed.get(runId)?.length)).toEqual([100, 50, undefined]);
     expect(ids.map((runId) => feed.nameOf(runId))).toEqual(['a', 'b', 'c']);
     expect(feed.extent('step')).toEqual({ min: 0, max: 99 });
-    expect(feed.hasPoints('epoch')).toBe(false);
+    expect(feed.separates('epoch')).toBe(false);
     expect(await feed.poll()).toBe(false);
     feed.choose('speed');
     await feed.poll();

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   formatAgo,
@@ -5,9 +6,12 @@ import {
   formatDuration,
   formatElapsed,
   formatTick,
+  formatTicks,
   formatValue,
   shortId,
 } from '../../../dashboard/parts/format.ts';
+import { linearRange, tickIncrements, ticksBetween } from '../../../dashboard/charts/value-axis.ts';
+import { runs } from '../../support/property.ts';
 
 describe('formatting', () => {
   it.each([
@@ -37,6 +41,41 @@ describe('formatting', () => {
     [-3_000_000_000, '−3G'],
   ])('writes the tick %d as %s', (value, text) => {
     expect(formatTick(value)).toBe(text);
+  });
+
+  it.each([
+    [[0.0004, 0.0006, 0.0008, 0.001], '0.0004 0.0006 0.0008 0.0010'],
+    [[0, 0.5, 1, 1.5], '0 0.5 1.0 1.5'],
+    [[2e-7, 4e-7, 1e-6], '2e-7 4e-7 1e-6'],
+    [[0, 5000, 10_000], '0 5k 10k'],
+    [[0, 500_000, 1_000_000], '0 0.5M 1.0M'],
+    [[-20, -10, 0, 10], '−20 −10 0 10'],
+    [[1e38, 2e38], '1e38 2e38'],
+    [[], ''],
+  ])('writes the ticks %j in one notation', (ticks, text) => {
+    expect(formatTicks(ticks).join(' ')).toBe(text);
+  });
+
+  it('writes ticks of a logarithmic axis in one notation', () => {
+    expect(formatTicks([0.01, null, 0.1, 1, 10], true)).toEqual(['0.01', '', '0.1', '1', '10']);
+    expect(formatTicks([1e-4, 1e-3, 0.01, 1], true)).toEqual(['1e-4', '1e-3', '1e-2', '1e0']);
+  });
+
+  it('writes no two ticks of an axis alike', () => {
+    const value = fc.double({ min: -1e12, max: 1e12, noNaN: true });
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        const [min, max] = linearRange(Math.min(a, b), Math.max(a, b));
+        const step = tickIncrements(min, max).find((one) => (max - min) / one <= 10) ?? 0;
+        const ticks = ticksBetween(min, max, step);
+        const texts = formatTicks(ticks);
+        expect(new Set(texts).size).toBe(ticks.length);
+        // The last letter of all but zero: the same unit.
+        const units = texts.filter((text) => text !== '0').map((text) => /[kMG]?$/.exec(text)?.[0]);
+        expect(new Set(units).size).toBeLessThanOrEqual(1);
+      }),
+      runs(500),
+    );
   });
 
   it.each([

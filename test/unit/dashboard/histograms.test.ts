@@ -35,7 +35,7 @@ describe('histograms over time', () => {
       2,
       1,
     );
-    expect(grid?.columns).toEqual([{ firstStep: 1, lastStep: 2, stepCount: 2 }]);
+    expect(grid?.columns).toEqual([{ firstStep: 1, lastStep: 2, endStep: 3, stepCount: 2 }]);
     expect([...(grid?.shares ?? [])]).toEqual([0.5, 0.5]);
   });
 

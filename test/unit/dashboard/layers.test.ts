@@ -11,6 +11,8 @@ import {
 import {
   BAD_SHADE,
   EMPTY_SHADE,
+  columnLefts,
+  gridColumns,
   labelledColumns,
   layerGrid,
 } from '../../../dashboard/charts/layer-grid.ts';
@@ -220,9 +222,47 @@ describe('the grid of layers', () => {
   });
 
   it('labels columns so far apart that the labels have room', () => {
-    expect(labelledColumns(10, 4, 20)).toEqual([0, 5]);
-    expect(labelledColumns(3, 40, 20)).toEqual([0, 1, 2]);
-    expect(labelledColumns(0, 4, 20)).toEqual([]);
+    const even = (count: number, px: number): Float64Array =>
+      Float64Array.from({ length: count + 1 }, (_, at) => at * px);
+    expect(labelledColumns(even(10, 4), 20)).toEqual([0, 5]);
+    expect(labelledColumns(even(3, 40), 20)).toEqual([0, 1, 2]);
+    expect(labelledColumns(even(0, 4), 20)).toEqual([]);
+    expect(labelledColumns(Float64Array.of(0, 1, 2, 60, 100), 20)).toEqual([0, 3]);
+  });
+
+  it('gives steps the width that they take', () => {
+    const steps = Float64Array.of(...Array.from({ length: 11 }, (_, at) => at), 50, 100, 150);
+    const { columns, columnOf } = gridColumns(steps, 200);
+    expect(columns.map(({ firstStep }) => firstStep)).toEqual([...steps]);
+    expect([...columnOf]).toEqual(Array.from(steps, (_, at) => at));
+    const lefts = columnLefts(columns, 302);
+    expect([lefts[10], lefts[11], lefts[13], lefts[14]]).toEqual([20, 100, 300, 302]);
+  });
+
+  it('joins steps that have no room, and no others', () => {
+    const steps = fc.uniqueArray(fc.integer({ min: 0, max: 5000 }), {
+      minLength: 1,
+      maxLength: 80,
+    });
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 60 }), (list, maxColumns) => {
+        const sorted = Float64Array.from(list).toSorted();
+        const { columns, columnOf } = gridColumns(sorted, maxColumns);
+        expect(columns.length).toBeLessThanOrEqual(maxColumns);
+        expect(columns.reduce((sum, { stepCount }) => sum + stepCount, 0)).toBe(sorted.length);
+        const lefts = columnLefts(columns, 1000);
+        for (const [at, column] of columns.entries()) {
+          expect(column.endStep).toBe(columns[at + 1]?.firstStep ?? column.endStep);
+          const width = (lefts[at + 1] ?? 0) - (lefts[at] ?? 0);
+          if (at < columns.length - 1) expect(width).toBeGreaterThan(1000 / maxColumns - 1e-3);
+        }
+        for (const [at, step] of sorted.entries()) {
+          const { firstStep = 0, lastStep = 0 } = columns[columnOf[at] ?? -1] ?? {};
+          expect(step >= firstStep && step <= lastStep).toBe(true);
+        }
+      }),
+      runs(200),
+    );
   });
 });
 

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatTick } from '../../../dashboard/parts/format.ts';
-import { linearRange, tickIncrements, ticksBetween } from '../../../dashboard/charts/value-axis.ts';
+import {
+  innerRange,
+  linearRange,
+  tickIncrements,
+  ticksBetween,
+} from '../../../dashboard/charts/value-axis.ts';
 import { runs } from '../../support/property.ts';
 
 describe('the value axis', () => {
@@ -24,6 +29,38 @@ describe('the value axis', () => {
     expect(formatTick(2.5e38)).toBe('2.5e38');
     expect(formatTick(-1e301)).toBe('−1e301');
     expect(formatTick(2e9)).toBe('2G');
+  });
+
+  it('leaves outliers out, and says how far they go', () => {
+    const healthy = Array.from({ length: 11 }, (_, run) =>
+      Array.from({ length: 300 }, (_value, step) => (2 + run / 10) * Math.exp(-step / 80) + 0.3),
+    );
+    const diverged = Array.from({ length: 300 }, (_, step) =>
+      step < 150 ? 1 : 1e3 * 1.05 ** (step - 150),
+    );
+    const range = innerRange([...healthy, diverged], false);
+    expect(range?.lowest).toBeCloseTo(0.35, 1);
+    expect(range?.highest).toBe(Math.max(...diverged));
+    expect(range?.max).toBeCloseTo(3.3);
+    expect(range?.min).toBe(range?.lowest);
+    expect(innerRange(healthy, false)).toBeUndefined();
+    expect(innerRange([[1, 1, 1, null, 900]], false)).toBeUndefined();
+    expect(innerRange([], true)).toBeUndefined();
+  });
+
+  it('never leaves out the middle half of the values', () => {
+    const values = fc.array(fc.double({ min: 1e-9, max: 1e9, noNaN: true }), { minLength: 1 });
+    fc.assert(
+      fc.property(values, fc.boolean(), (list, isLog) => {
+        const range = innerRange([list], isLog);
+        if (range === undefined) return;
+        const inside = list.filter((value) => value >= range.min && value <= range.max).length;
+        expect(inside * 2).toBeGreaterThanOrEqual(list.length);
+        expect(inside).toBeLessThan(list.length);
+        expect([range.lowest, range.highest]).toEqual([Math.min(...list), Math.max(...list)]);
+      }),
+      runs(300),
+    );
   });
 
   it('has ticks for values of any size', () => {
