@@ -153,7 +153,16 @@ export class MetricChart {
       cursor: {
         y: false,
         drag: { x: true, y: false, setScale: false, dist: DRAG_MIN_PX },
-        sync: { key: this.#syncKey, scales: ['x', null], setSeries: false },
+        sync: {
+          key: this.#syncKey,
+          scales: ['x', null],
+          setSeries: false,
+          // Charts point together; what is dragged is a range of this one.
+          filters: {
+            pub: () => true,
+            sub: (type) => type === 'mousemove' || type === 'mouseleave',
+          },
+        },
         points: { size: 7, width: 1.5, fill: color('--surface') },
         dataIdx: (plot, seriesIndex, closest) => nearestRow(plot, seriesIndex, closest),
         bind: {
@@ -214,7 +223,12 @@ export class MetricChart {
     const { left, width } = plot.select;
     if (width < DRAG_MIN_PX) return;
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.#events.onZoom({ min: plot.posToVal(left, 'x'), max: plot.posToVal(left + width, 'x') });
+    // A drag may begin a pixel beside the plot.
+    const [least, most] = this.#xRange();
+    this.#events.onZoom({
+      min: Math.max(least, plot.posToVal(left, 'x')),
+      max: Math.min(most, plot.posToVal(left + width, 'x')),
+    });
   }
 
   #moved(plot: uPlot): void {

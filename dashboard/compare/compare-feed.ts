@@ -121,8 +121,8 @@ export class CompareFeed {
     return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
   }
 
-  /** Reads this metric from now on. */
-  choose(metric: string): void {
+  /** Reads this metric from now on; undefined: the loss that most runs have. */
+  choose(metric: string | undefined): void {
     this.#wanted = metric;
   }
 

@@ -4,6 +4,9 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { ChartToolbar } from '../charts/chart-grid.tsx';
+import { useChartAddress } from '../charts/chart-address.ts';
+import { textOf } from '../parts/address-text.ts';
+import { useAddressed } from '../parts/addressed.ts';
 import { createChartView, settleAxis, showAll, type ChartView } from '../charts/chart-view.ts';
 import type { MetricGroup } from '../charts/group.ts';
 import { Panel, type PanelContext } from '../charts/panel.tsx';
@@ -46,8 +49,15 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   const feed = useMemo(() => new CompareFeed(store), [store]);
   const view = useMemo(() => createChartView(), []);
   const revision = useSignal(0);
+  const wanted = useSignal('');
+  useAddressed('metric', wanted, textOf(), 'push');
+  useChartAddress(view);
   useMemo(() => giveStyles(runIds.slice(0, MAX_COMPARED)), [text]);
   useEffect(() => feed.show(runIds), [feed, text]);
+  useEffect(
+    () => feed.choose(wanted.value === '' ? undefined : wanted.value),
+    [feed, wanted.value],
+  );
   const { error, isRead, retry } = usePolling(
     async () => {
       let shownAtMs = performance.now();
@@ -59,7 +69,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
       if (hasNew) revision.value += 1;
     },
     () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
-    [feed, text],
+    [feed, text, wanted.value],
   );
   void revision.value;
   if (error.value !== undefined && !isRead.value)
@@ -82,9 +92,8 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
       <MetricChoice
         feed={feed}
         onChoose={(metric) => {
-          feed.choose(metric);
+          wanted.value = metric;
           showAll(view);
-          retry();
         }}
       />
       <ChartToolbar view={view} isSingle />

@@ -5,7 +5,7 @@ import type { ImportProblem, ImportProgress, UnknownFile } from 'quark-sdk/excha
 import { importOf } from '../parts/run-name.ts';
 import { nextTurn } from '../parts/turns.ts';
 import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sources/sources.ts';
-import { hrefOf } from '../route/route.ts';
+import { hrefOf, parseRoute } from '../route/route.ts';
 import type { DropContents } from './entries.ts';
 import type { ImportClient } from '../worker/import-client.ts';
 import { startWorker } from '../worker/start-worker.ts';
@@ -168,7 +168,7 @@ export async function keepDropped(): Promise<void> {
 
 /** Forgets everything that was dropped. */
 export function forgetDropped(): void {
-  const wasShown = session !== undefined && location.hash !== hrefOf({ kind: 'runs' });
+  const wasShown = session !== undefined && !isOnList();
   endSession();
   dropState.value = undefined;
   if (wasShown) location.hash = hrefOf({ kind: 'runs' });
@@ -189,7 +189,7 @@ function endSession(): void {
 }
 
 function isOnList(): boolean {
-  return location.hash === '' || location.hash === hrefOf({ kind: 'runs' });
+  return parseRoute(location.hash).kind === 'runs';
 }
 
 function change(part: Partial<DropState>): void {

@@ -53,6 +53,40 @@ export function hrefOf(route: PageRoute): string {
   }
 }
 
+/** What an address says of the page beyond its name: filters, zooms, choices. Undefined: it says nothing of it. */
+export type Params = ReadonlyMap<string, string | undefined>;
+
+/** Parts of an address after `?` that name the page. */
+const NAMING: ReadonlySet<string> = new Set(['view', 'runs', 'resume']);
+
+/** The parts of an address after `?` that do not name the page. */
+export function paramsOf(hash: string): ReadonlyMap<string, string> {
+  const query = hash.slice(Math.max(0, hash.indexOf('?') + 1) || hash.length);
+  return new Map([...new URLSearchParams(query)].filter(([name]) => !NAMING.has(name)));
+}
+
+/** The address of the same page with these other parts after `?`. */
+export function withParams(hash: string, params: Params): string {
+  const at = hash.indexOf('?');
+  const path = at < 0 ? hash : hash.slice(0, at);
+  const query = at < 0 ? '' : hash.slice(at + 1);
+  const naming = query.split('&').filter((part) => NAMING.has(part.split('=')[0] ?? ''));
+  const others = [...params].flatMap(([name, value]) =>
+    value === undefined ? [] : [`${encodePart(name)}=${encodePart(value)}`],
+  );
+  const all = [...naming, ...others.toSorted()].join('&');
+  return `${path === '' ? '#/' : path}${all === '' ? '' : `?${all}`}`;
+}
+
+/** Addresses are read by people: what need not be escaped is not. */
+function encodePart(text: string): string {
+  return encodeURIComponent(text)
+    .replaceAll('%2C', ',')
+    .replaceAll('%2F', '/')
+    .replaceAll('%3A', ':')
+    .replaceAll('%20', '+');
+}
+
 /**
  * A positive whole number from the part of an address after `?`, before `#`: `?leaseTtlMs=2000`. Undefined when it is
  * not there or not such a number.

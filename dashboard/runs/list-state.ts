@@ -1,6 +1,9 @@
 /** Filters, picks and order of the list. They outlive it: a user who comes back from a run finds the list unchanged. */
 import { signal, type Signal } from '@preact/signals';
+import { oneOf } from '../parts/address-text.ts';
+import { useAddressed } from '../parts/addressed.ts';
 import { toggled } from '../parts/signals.ts';
+import { QUERY, SORT } from './list-text.ts';
 import type { RunQuery, RunSort } from './run-filter.ts';
 
 /** What the list is filtered by. */
@@ -21,4 +24,11 @@ export const listName: Signal<ListName> = signal('recorded');
 /** Filters by a tag, or no longer. */
 export function toggleTag(tag: string): void {
   query.value = { ...query.value, tags: toggled(query.value.tags, tag) };
+}
+
+/** Puts filters, order and list into the address, and takes them from there. */
+export function useListAddress(): void {
+  useAddressed('filter', query, QUERY);
+  useAddressed('sort', sort, SORT);
+  useAddressed('list', listName, oneOf(['recorded', 'archived', 'deleted']), 'push');
 }

@@ -10,7 +10,10 @@ export type RunQuery = {
 };
 
 /** Columns the list can be sorted by. */
-export type SortColumn = 'project' | 'status' | 'started' | 'duration' | 'loss';
+export const SORT_COLUMNS = ['project', 'status', 'started', 'duration', 'loss'] as const;
+
+/** One of {@link SORT_COLUMNS}. */
+export type SortColumn = (typeof SORT_COLUMNS)[number];
 
 /** The sorting of the list. */
 export type RunSort = { readonly column: SortColumn; readonly descending: boolean };

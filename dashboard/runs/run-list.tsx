@@ -17,7 +17,7 @@ import { EmptyRuns } from './empty-runs.tsx';
 import { DeletedList } from './deleted-list.tsx';
 import { Filters } from './filters.tsx';
 import { ListChoice, ListRefusal } from './list-choice.tsx';
-import { listName, picked, query, sort } from './list-state.ts';
+import { listName, picked, query, sort, useListAddress } from './list-state.ts';
 import { PreviewCache } from './preview.ts';
 import { filterRuns, sortRuns } from './run-filter.ts';
 import { RunTable } from './run-table.tsx';
@@ -62,6 +62,7 @@ type ListProps = { readonly store: Store; readonly sourceId: SourceId };
 
 /** Runs of a store, with filters: those that are there, the archived ones, or what is left of those that were deleted. */
 export function RunList({ store, sourceId }: ListProps): JSX.Element {
+  useListAddress();
   // Nothing is archived or deleted in dropped files.
   const name = sourceId === 'files' ? 'recorded' : listName.value;
   if (name === 'deleted') return <DeletedList store={store} />;

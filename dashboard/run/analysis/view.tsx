@@ -12,6 +12,9 @@ import {
   zoomTo,
   type ChartView,
 } from '../../charts/chart-view.ts';
+import { ZOOMS } from '../../charts/chart-text.ts';
+import { FLAG } from '../../parts/address-text.ts';
+import { useAddressed } from '../../parts/addressed.ts';
 import { groupMetrics } from '../../charts/group.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
 import { Panel, type PanelContext } from '../../charts/panel.tsx';
@@ -67,6 +70,8 @@ function Findings(props: {
     return made;
   }, [feed]);
   view.axis.value = analysis.phaseAxis;
+  useAddressed('linked', view.isLinked, FLAG);
+  useAddressed('zoom', view.zooms, ZOOMS);
   const show = (range: XRange): void => {
     marked.value = range;
     const extent = feed.series.extent(analysis.phaseAxis, 0) ?? range;

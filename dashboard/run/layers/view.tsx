@@ -6,6 +6,8 @@ import { scaleTicks } from '../../charts/color-scale.ts';
 import { HeatLegend } from '../../charts/heat-legend.tsx';
 import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
 import { BAD_SHADE, layerGrid, stepsText, type LayerGrid } from '../../charts/layer-grid.ts';
+import type { AddressText } from '../../parts/address-text.ts';
+import { useAddressed } from '../../parts/addressed.ts';
 import { Chip } from '../../parts/controls.tsx';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import { HowTo } from '../../parts/notices.tsx';
@@ -58,6 +60,12 @@ await hooks.step(step, {}, () => trainOnBatch(batch));`}
   );
 }
 
+const QUANTITY: AddressText<QuantityId> = {
+  write: (id) => (id === 'activation_mean' ? undefined : id),
+  read: (text) => LAYER_QUANTITIES.find(({ id }) => id === text)?.id ?? 'activation_mean',
+};
+const LAYER: AddressText<string | undefined> = { write: (name) => name, read: (text) => text };
+
 type LayersProps = TabProps & {
   readonly table: LayerTable;
   /** Changes when the table did. */
@@ -69,6 +77,8 @@ function Layers(props: LayersProps): JSX.Element {
   const { table, revision } = props;
   const wanted = useSignal<QuantityId>('activation_mean');
   const chosen = useSignal<string | undefined>(undefined);
+  useAddressed('quantity', wanted, QUANTITY);
+  useAddressed('layer', chosen, LAYER, 'push');
   void revision.value;
   const quantity = useComputed(() => {
     void revision.value;

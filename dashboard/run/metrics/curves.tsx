@@ -1,5 +1,6 @@
 /** The charts of some metrics of a run. */
 import type { JSX } from 'preact';
+import { useChartAddress } from '../../charts/chart-address.ts';
 import { ChartGrid } from '../../charts/chart-grid.tsx';
 import type { TabProps } from '../feed/tab.ts';
 
@@ -11,6 +12,7 @@ export function Curves(
   },
 ): JSX.Element {
   const { feed, watch, isWanted } = props;
+  useChartAddress(props.charts);
   void watch.revision.value;
   if (!feed.series.keys.some((key) => isWanted(key))) return props.children;
   return (

@@ -1,5 +1,15 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { numberSettingOf, parseRoute, hrefOf } from '../../../dashboard/route/route.ts';
+import { ZOOMS } from '../../../dashboard/charts/chart-text.ts';
+import { QUERY, SORT } from '../../../dashboard/runs/list-text.ts';
+import { runs } from '../../support/property.ts';
+import {
+  numberSettingOf,
+  paramsOf,
+  parseRoute,
+  hrefOf,
+  withParams,
+} from '../../../dashboard/route/route.ts';
 import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
 import { eventText } from '../../../dashboard/run/metrics/event-text.ts';
 import { countBy } from '../../../dashboard/parts/maps.ts';
@@ -23,6 +33,54 @@ describe('routes', () => {
     expect(parseRoute('#/runs/')).toEqual({ kind: 'runs' });
     expect(parseRoute('#/nowhere')).toEqual({ kind: 'unknown', path: '/nowhere' });
     expect(parseRoute('#/runs/%E0%A4%A')).toEqual({ kind: 'unknown', path: '/runs/%E0%A4%A' });
+  });
+
+  it('says what is chosen, whatever it is called', () => {
+    const name = fc
+      .string({ minLength: 1, maxLength: 8 })
+      .filter((one) => !/^(view|runs|resume)$/.test(one));
+    const chosen = fc.array(fc.tuple(name, fc.string()), { maxLength: 5 });
+    fc.assert(
+      fc.property(
+        chosen,
+        fc.constantFrom('', '#/', '#/runs/a%20b?view=layers&zoom=x'),
+        (list, hash) => {
+          const params = new Map(list);
+          const written = withParams(hash, params);
+          expect([...paramsOf(written)].toSorted()).toEqual([...params].toSorted());
+          expect(parseRoute(written)).toEqual(parseRoute(hash));
+          expect(withParams(withParams(hash, params), paramsOf(hash))).toBe(
+            withParams(hash, paramsOf(hash)),
+          );
+        },
+      ),
+      runs(200),
+    );
+    expect(withParams('#/?sort=loss', new Map([['filter', 'tag:a b']]))).toBe('#/?filter=tag:a+b');
+  });
+
+  it('has the zooms of panels of any name', () => {
+    const zooms = new Map([
+      ['loss', { min: 10, max: 200 }],
+      ['a/b,c:d', { min: -5000, max: 1e7 }],
+    ]);
+    expect(ZOOMS.read(ZOOMS.write(zooms))).toEqual(zooms);
+    expect(ZOOMS.write(new Map([['x', { min: 55.000049, max: 148.14647 }]]))).toBe('x:55:148.146');
+    for (const text of [undefined, '', 'x', 'x:2:1', 'x:a:b', 'x:1:Infinity', 'x:1:1'])
+      expect(ZOOMS.read(text).size).toBe(0);
+  });
+
+  it('has the filters and the order of the list', () => {
+    const query = {
+      text: 'adam  run',
+      statuses: new Set(['failed'] as const),
+      tags: new Set(['a b', 'ü,']),
+    };
+    expect(QUERY.read(QUERY.write(query))).toEqual(query);
+    expect(QUERY.write({ text: '', statuses: new Set(), tags: new Set() })).toBeUndefined();
+    expect(SORT.read('-loss')).toEqual({ column: 'loss', descending: true });
+    expect(SORT.write(SORT.read('nothing'))).toBeUndefined();
+    expect(SORT.write({ column: 'project', descending: false })).toBe('project');
   });
 
   it('takes only positive whole numbers as settings', () => {
