@@ -1,6 +1,5 @@
 /** Starts the page. */
 import { render } from 'preact';
-import 'uplot/dist/uPlot.min.css';
 import './theme/tokens.css';
 import './theme/base.css';
 import './parts/style.css';

@@ -3,7 +3,6 @@ import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { isQuarkError, openRun, type Store } from 'quark-sdk';
-import { ComparePage } from '../compare/compare-view.tsx';
 import { ChangeStrip } from '../deletion/change-strip.tsx';
 import { DeleteQuestion } from '../deletion/delete-question.tsx';
 import { DropZone } from '../dropped/drop-zone.tsx';
@@ -16,7 +15,6 @@ import { ErrorNotice } from '../parts/notices.tsx';
 import { setting } from '../parts/signals.ts';
 import { route } from '../route/location.ts';
 import { hrefOf, type PageRoute } from '../route/route.ts';
-import { RunDetail } from '../run/run-page.tsx';
 import { RunList } from '../runs/run-list.tsx';
 import { signOut, waitsForKey } from '../sources/server-access.ts';
 import {
@@ -124,6 +122,11 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
   );
 }
 
+const loadRunPage = (): Promise<typeof import('../run/run-page.tsx')> =>
+  import('../run/run-page.tsx');
+const loadComparePage = (): Promise<typeof import('../compare/compare-view.tsx')> =>
+  import('../compare/compare-view.tsx');
+
 /** The page that the address names. */
 function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
   const shown = route.value;
@@ -147,21 +150,25 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
             return <RunList key={mark} store={store} sourceId={id} />;
           case 'run':
             return (
-              <RunDetail
+              <LazyView
                 key={`${mark} ${shown.runId}`}
-                store={store}
-                runId={shown.runId}
-                view={shown.view}
-                resumeHref={({ run, status }) =>
-                  status === 'interrupted' && id === 'browser' && trainPage.canResume(run)
-                    ? hrefOf({ kind: 'train', resumeRunId: run.id })
-                    : undefined
-                }
-                otherSource={<OtherSource runId={shown.runId} />}
+                load={loadRunPage}
+                of={{
+                  store,
+                  runId: shown.runId,
+                  view: shown.view,
+                  resumeHref: ({ run, status }) =>
+                    status === 'interrupted' && id === 'browser' && trainPage.canResume(run)
+                      ? hrefOf({ kind: 'train', resumeRunId: run.id })
+                      : undefined,
+                  otherSource: <OtherSource runId={shown.runId} />,
+                }}
               />
             );
           case 'compare':
-            return <ComparePage key={mark} store={store} runIds={shown.runIds} />;
+            return (
+              <LazyView key={mark} load={loadComparePage} of={{ store, runIds: shown.runIds }} />
+            );
           case 'train':
             return (
               <LazyView load={trainPage.load} of={{ store, resumeRunId: shown.resumeRunId }} />

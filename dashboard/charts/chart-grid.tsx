@@ -17,6 +17,7 @@ import {
 } from './chart-view.ts';
 import { groupMetrics, splitLarge } from './group.ts';
 import { Panel, type PanelContext } from './panel.tsx';
+import 'uplot/dist/uPlot.min.css';
 import './charts.css';
 
 const AXES: readonly { value: XAxis; label: string; hint: string }[] = [
@@ -120,6 +121,7 @@ export function ChartToolbar(props: {
         onChange={(axis) => {
           view.axis.value = axis;
           view.chosenAxis.value = axis;
+          view.insists.value = true;
           showAll(view);
         }}
       />

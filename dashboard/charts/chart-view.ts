@@ -9,6 +9,8 @@ export type ChartView = {
   readonly axis: Signal<XAxis>;
   /** The axis that the person chose; another one is shown where no point has a position on it. */
   readonly chosenAxis: Signal<XAxis>;
+  /** Whether somebody chose the axis on this page, and wants to see it even where it separates no points. */
+  readonly insists: Signal<boolean>;
   /** Weight of the smoothing, 0 (off) to 0.99. */
   readonly smoothing: Signal<number>;
   readonly isLog: Signal<boolean>;
@@ -69,6 +71,7 @@ export function createChartView(): ChartView {
   return {
     axis: signal(axis),
     chosenAxis: signal(axis),
+    insists: signal(false),
     smoothing: signal(smoothing),
     isLog: signal(isLog),
     skipsOutliers: signal(false),
@@ -82,6 +85,7 @@ export function createChartView(): ChartView {
 
 /** Goes over to an axis that separates the points, and back to the chosen one once that does. */
 export function settleAxis(view: ChartView, separates: (axis: XAxis) => boolean): void {
+  if (view.insists.value) return;
   const wanted = [view.chosenAxis.value, ...X_AXES].find((axis) => separates(axis));
   if (wanted === undefined || wanted === view.axis.peek()) return;
   view.axis.value = wanted;

@@ -186,7 +186,7 @@ function useDrawing(
     const element = host.current;
     if (element === null) return undefined;
     const made = new MetricChart(element, view.syncKey, {
-      onZoom: (range) => zoomTo(view, group.id, range),
+      onZoom: (zoomed) => zoomTo(view, group.id, zoomed),
       onCursor: (x) => {
         if (x === undefined || element.matches(':hover')) view.cursorX.value = x;
       },

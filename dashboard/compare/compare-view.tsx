@@ -30,7 +30,7 @@ const MAX_LISTED_METRICS = 1000;
 type ComparisonProps = { readonly store: Store; readonly runIds: readonly string[] };
 
 /** The page that compares runs. */
-export function ComparePage(props: ComparisonProps): JSX.Element {
+export default function ComparePage(props: ComparisonProps): JSX.Element {
   return (
     <div class="page compare-page">
       <header class="page-head">

@@ -1,7 +1,7 @@
 /** The address as signals, and changes of it that lead to no other page: what is filtered, zoomed and chosen. */
 import { batch, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { paramsOf, parseRoute, withParams, type PageRoute, type Params } from './route.ts';
-import { entryKey, followScrolling, markEntry, moveTo } from './scroll.ts';
+import { followScrolling, isKnownEntry, markEntry, moveTo, storeScroll } from './scroll.ts';
 
 /** The page that the address names now. */
 export const route: Signal<PageRoute> = signal(parseRoute(location.hash));
@@ -31,12 +31,12 @@ export function followLocation(): void {
   markEntry();
   followScrolling();
   const follow = (): void => {
-    if (location.hash === shownHash && entryKey() !== undefined) return;
+    if (location.hash === shownHash && isKnownEntry()) return;
     const pathBefore = pathOf(shownHash);
     clearTimeout(timer);
     unwritten.clear();
     shownHash = location.hash;
-    const isKnown = entryKey() !== undefined;
+    const isKnown = isKnownEntry();
     moveTo(isKnown ? 'as before' : pathOf(shownHash) === pathBefore ? 'stay' : 'top');
     batch(() => {
       visited.value = visitOf(visited.peek().count + 1, isKnown);
@@ -46,11 +46,15 @@ export function followLocation(): void {
   addEventListener('popstate', follow);
   addEventListener('hashchange', follow);
   // A link leads away: what was changed just now belongs to the address that is left.
-  addEventListener('click', () => write('replace'), { capture: true });
-  addEventListener('pagehide', () => write('replace'));
+  const settle = (): void => {
+    write('replace');
+    storeScroll();
+  };
+  addEventListener('click', settle, { capture: true });
+  addEventListener('pagehide', settle);
 }
 
-function visitOf(count: number, isKnown: boolean = entryKey() !== undefined): Visit {
+function visitOf(count: number, isKnown: boolean = isKnownEntry()): Visit {
   return { count, isExact: isKnown || paramsOf(location.hash).size > 0 };
 }
 
@@ -81,9 +85,8 @@ function write(how: 'replace' | 'push'): void {
   shownHash = withParams(location.hash, params);
   if (how === 'replace') history.replaceState(history.state, '', shownHash);
   else {
-    moveTo('stay');
-    history.pushState(undefined, '', shownHash);
-    markEntry();
+    storeScroll();
+    history.pushState(history.state, '', shownHash);
   }
   // As the browser writes it.
   shownHash = location.hash;

@@ -1,26 +1,30 @@
-/** How far each entry of the history was scrolled: going back shows what was seen, going on begins at the top. */
+/** How far each entry of the history was scrolled, stored with the entry: going back shows what was seen, going on begins at the top. */
 
-const STORED_KEY = 'quark.scrolled';
-const MAX_ENTRIES = 100;
 /** How long is waited for a page to grow as long as it was. */
 const PATIENCE_MS = 4000;
+/** How long a page is kept where it was left while its parts arrive. */
+const HOLD_MS = 800;
+/** Scrolling that goes on is stored once it rests. */
+const STORE_AFTER_MS = 150;
 
-let current: string = '';
 let lastY = 0;
-const positions: Map<string, number> = stored();
+let timer: ReturnType<typeof setTimeout> | undefined;
 let stopMoving: () => void = () => undefined;
 
-/** The mark of the entry of the history that is shown; undefined for one that was never shown. */
-export function entryKey(): string | undefined {
-  const state: unknown = history.state;
-  if (typeof state !== 'object' || state === null || !('quark' in state)) return undefined;
-  return typeof state.quark === 'string' ? state.quark : undefined;
+/** Whether the entry of the history that is shown was shown before. */
+export function isKnownEntry(): boolean {
+  return storedY() !== undefined;
 }
 
-/** Marks the entry that is shown, if it has no mark. */
+/** Marks the entry that is shown as known. */
 export function markEntry(): void {
-  current = entryKey() ?? Math.random().toString(36).slice(2);
-  history.replaceState({ quark: current }, '');
+  if (!isKnownEntry()) history.replaceState({ y: 0 }, '');
+}
+
+function storedY(): number | undefined {
+  const state: unknown = history.state;
+  if (typeof state !== 'object' || state === null || !('y' in state)) return undefined;
+  return typeof state.y === 'number' ? state.y : undefined;
 }
 
 /** Follows scrolling from now on, and goes where this entry was left, if it was shown before. */
@@ -30,66 +34,54 @@ export function followScrolling(): void {
     'scroll',
     () => {
       lastY = scrollY;
+      clearTimeout(timer);
+      timer = setTimeout(storeScroll, STORE_AFTER_MS);
     },
     { passive: true },
   );
-  addEventListener('pagehide', () => {
-    leave();
-    try {
-      const latest = [...positions].slice(-MAX_ENTRIES);
-      sessionStorage.setItem(STORED_KEY, JSON.stringify(latest));
-    } catch {
-      // Without storage a reload begins at the top.
-    }
-  });
-  restore(positions.get(current) ?? 0);
+  restore(storedY() ?? 0);
 }
 
-/** Leaves the entry that was shown for the one that the history has now: to its top, as it is, or as it was left. */
+/** Stores how far the entry is scrolled that is shown. Call it before another one is. */
+export function storeScroll(): void {
+  clearTimeout(timer);
+  if (storedY() !== lastY) history.replaceState({ y: lastY }, '');
+}
+
+/** Shows the entry that the history has now: from its top, scrolled as the one before, or as it was left. */
 export function moveTo(how: 'top' | 'stay' | 'as before'): void {
-  leave();
-  markEntry();
+  // What was scrolled belongs to the entry that was left.
+  clearTimeout(timer);
   stopMoving();
+  markEntry();
   if (how === 'top') scrollTo(0, 0);
-  if (how === 'as before') restore(positions.get(current) ?? 0);
-}
-
-function leave(): void {
-  positions.delete(current);
-  positions.set(current, lastY);
+  if (how === 'as before') restore(storedY() ?? 0);
+  else if (how === 'stay') storeScroll();
 }
 
 /** Scrolls to `y` once the page is long enough, unless somebody scrolls first. */
 function restore(y: number): void {
   const until = performance.now() + PATIENCE_MS;
+  let arrivedAt: number | undefined;
   const waiting = new AbortController();
   stopMoving = () => waiting.abort();
   for (const type of ['wheel', 'touchstart', 'keydown', 'pointerdown'])
     addEventListener(type, stopMoving, { signal: waiting.signal, passive: true });
   const attempt = (): void => {
     if (waiting.signal.aborted) return;
+    const now = performance.now();
     const room = document.documentElement.scrollHeight - innerHeight;
-    const isThere = room >= y;
-    if (isThere || performance.now() > until) {
-      scrollTo(0, Math.min(y, room));
+    if (room >= y) {
+      arrivedAt ??= now;
+      // The browser moves a page whose parts change above what is seen.
+      if (scrollY !== y) scrollTo(0, y);
+    }
+    if (now < Math.min(until, (arrivedAt ?? until) + HOLD_MS)) requestAnimationFrame(attempt);
+    else {
+      if (arrivedAt === undefined) scrollTo(0, room);
       stopMoving();
-    } else requestAnimationFrame(attempt);
+    }
   };
   // The page that is left is drawn until the next frame.
   requestAnimationFrame(attempt);
-}
-
-function stored(): Map<string, number> {
-  const known = new Map<string, number>();
-  try {
-    const found: unknown = JSON.parse(sessionStorage.getItem(STORED_KEY) ?? '[]');
-    if (!Array.isArray(found)) return known;
-    for (const entry of found) {
-      const [key, y]: readonly unknown[] = Array.isArray(entry) ? entry : [];
-      if (typeof key === 'string' && typeof y === 'number') known.set(key, y);
-    }
-  } catch {
-    // Nothing was stored that can be read.
-  }
-  return known;
 }

@@ -29,7 +29,7 @@ import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
 import './style.css';
 
 /** The page of one run. */
-export function RunDetail(props: {
+export default function RunDetail(props: {
   readonly store: Store;
   readonly runId: string;
   /** The tab that is shown, by its id. */

@@ -1,14 +1,14 @@
 /** The list of runs: what there is, how it went, and the way to each. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { ComponentType, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { listRuns, type RunSummary, type Store } from 'quark-sdk';
-import { Comparison } from '../compare/compare-view.tsx';
 import { isGrowing, isImporting } from '../dropped/dropped-files.ts';
 import { FilePickers } from '../dropped/file-pickers.tsx';
 import { Button, ButtonLink } from '../parts/controls.tsx';
 import { countText } from '../parts/format.ts';
 import { usePolling, type Polling } from '../parts/hooks.ts';
+import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice, Warning } from '../parts/notices.tsx';
 import { adding, setting } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
@@ -29,6 +29,14 @@ const GROWING_POLL_MS = 300;
 const PAGE_SIZE = 100;
 /** Dropped runs that are in the chart above the list before anybody picks some. */
 const COMPARED_AT_FIRST = 12;
+
+type ComparisonProps = { readonly store: Store; readonly runIds: readonly string[] };
+
+/** Charts are loaded where there are any. */
+const loadComparison = async (): Promise<{ default: ComponentType<ComparisonProps> }> => {
+  const { Comparison } = await import('../compare/compare-view.tsx');
+  return { default: Comparison };
+};
 
 type Runs = {
   /** Undefined until they were read. */
@@ -127,9 +135,9 @@ function List(
         <Warning>The list may be out of date: it could not be read just now. Trying again.</Warning>
       )}
       {isOfFiles && all.length > 1 && compared.length > 1 && (
-        <Comparison
-          store={store}
-          runIds={compared.slice(0, COMPARED_AT_FIRST).map(({ run }) => run.id)}
+        <LazyView
+          load={loadComparison}
+          of={{ store, runIds: compared.slice(0, COMPARED_AT_FIRST).map(({ run }) => run.id) }}
         />
       )}
       {all.length === 0 ? (

@@ -376,6 +376,16 @@ describe('the dashboard', () => {
 
   it('is small, and leaves TensorFlow.js to the training page', { timeout: LIMIT_MS }, async () => {
     const scripts: Promise<number>[] = [];
+    let listBytes = 0;
+    let listFiles = 0;
+    let isList = true;
+    page.on('requestfinished', (request) => {
+      if (!isList || /\/api\//.test(request.url())) return;
+      listFiles += 1;
+      void request.sizes().then(({ responseBodySize, responseHeadersSize }) => {
+        listBytes += responseBodySize + responseHeadersSize;
+      });
+    });
     page.on('response', (response) => {
       // By its address: what is preloaded is no script by its kind.
       if (!response.url().endsWith('.js')) return;
@@ -384,6 +394,12 @@ describe('the dashboard', () => {
     const { runId } = await record(store, 'digits', { end: 'completed' });
     await page.goto(server.url);
     await page.locator('.run-row .spark path').waitFor();
+    isList = false;
+    // The list alone, as it comes over the wire: neither charts nor analysis.
+    expect(listFiles).toBeGreaterThan(3);
+    expect(listFiles).toBeLessThanOrEqual(12);
+    expect(listBytes).toBeGreaterThan(50_000);
+    expect(listBytes).toBeLessThan(120_000);
     await page.goto(`${server.url}#/runs/${runId}`);
     await panel(page, 'loss').locator('canvas').waitFor();
     await page.getByRole('radio', { name: 'This browser' }).click();

@@ -7,6 +7,7 @@ import { failure } from '../http/answers.ts';
 import { createStoreHandler } from '../routes/handler.ts';
 import { DESCRIPTOR_PATH, isApiPath } from '../../wire/route-paths.ts';
 import type { Store } from '../../store/store.ts';
+import { compressedAnswer } from './compress.ts';
 import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';
 import { descriptorAnswer, openStaticFiles } from './static-files.ts';
@@ -75,7 +76,8 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
     try {
       if (!isAllowedHost(incoming, allowed)) return refusedHost();
       const path = new URL(request.url).pathname;
-      if (isApiPath(path)) return await handler.handle(request, { store, signal });
+      if (isApiPath(path))
+        return await compressedAnswer(request, await handler.handle(request, { store, signal }));
       if (path === DESCRIPTOR_PATH && request.method === 'GET')
         return descriptorAnswer(`${JSON.stringify({ storage: './', config: pageConfig })}\n`);
       return await files(request, path);

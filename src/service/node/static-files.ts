@@ -4,6 +4,7 @@ import { extname, join } from 'node:path';
 import { isQuarkError, QuarkError, SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { openInside } from '../../base/node/open-inside.ts';
+import { codingFor, compress, isWorthCompressing, type Coding } from './compress.ts';
 import { pagePolicy } from './page-policy.ts';
 
 /** Answers a request for a file; `path` is that of its URL. */
@@ -79,6 +80,14 @@ async function dashboardRoot(dir: string): Promise<string> {
   }
 }
 
+/** Compressed files by path and coding, each with the mark of the file that it was made of: for all servers of this process. */
+const shorter = new Map<
+  string,
+  { readonly etag: string; readonly bytes: Promise<Uint8Array<ArrayBuffer>> }
+>();
+/** A dashboard has some sixty files. */
+const MAX_SHORTER = 500;
+
 async function staticFile(
   root: string | undefined,
   path: string,
@@ -98,17 +107,38 @@ async function staticFile(
       status: 404,
       headers: { ...PAGE_HEADERS, 'content-type': 'text/plain' },
     });
+  const type = CONTENT_TYPES[extname(found.name)] ?? 'application/octet-stream';
+  const coding = isWorthCompressing(type, found.bytes.byteLength) ? codingFor(request) : undefined;
+  const etag = coding === undefined ? found.etag : `${found.etag.slice(0, -1)}-${coding}"`;
   const headers = {
     ...PAGE_HEADERS,
-    'content-type': CONTENT_TYPES[extname(found.name)] ?? 'application/octet-stream',
+    'content-type': type,
     'cache-control': HASHED_ASSET.test(found.name)
       ? 'public, max-age=31536000, immutable'
       : 'no-cache',
-    etag: found.etag,
+    etag,
+    vary: 'accept-encoding',
   };
-  if (request.headers.get('if-none-match') === found.etag)
+  if (request.headers.get('if-none-match') === etag)
     return new Response(null, { status: 304, headers });
-  return new Response(found.bytes, { headers });
+  if (coding === undefined) return new Response(found.bytes, { headers });
+  const bytes = await shorterFile(root ?? '', found, coding);
+  return new Response(bytes, { headers: { ...headers, 'content-encoding': coding } });
+}
+
+/** The file in a coding: computed once for as long as the file stays what it is. */
+async function shorterFile(
+  root: string,
+  { name, bytes, etag }: FoundFile,
+  coding: Coding,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const key = `${coding} ${join(root, name)}`;
+  const known = shorter.get(key);
+  if (known?.etag === etag) return known.bytes;
+  const made = compress(bytes, coding, 'once');
+  if (shorter.size >= MAX_SHORTER) shorter.clear();
+  shorter.set(key, { etag, bytes: made });
+  return made;
 }
 
 type FoundFile = {

@@ -47,7 +47,7 @@ describe('routes', () => {
         (list, hash) => {
           const params = new Map(list);
           const written = withParams(hash, params);
-          expect([...paramsOf(written)].toSorted()).toEqual([...params].toSorted());
+          expect(new Map(paramsOf(written))).toEqual(params);
           expect(parseRoute(written)).toEqual(parseRoute(hash));
           expect(withParams(withParams(hash, params), paramsOf(hash))).toBe(
             withParams(hash, paramsOf(hash)),
