@@ -126,26 +126,7 @@ export function ChartToolbar(props: {
         }}
       />
       <Smoothing view={view} />
-      <Switch
-        label="Log scale"
-        hint="A logarithmic axis of values"
-        isOn={view.isLog.value}
-        onChange={setterOf(view.isLog)}
-      />
-      <Switch
-        label="Ignore outliers"
-        hint="The axis of values leaves out what is far from the middle half of all values. Each chart says what it cuts off."
-        isOn={view.skipsOutliers.value}
-        onChange={setterOf(view.skipsOutliers)}
-      />
-      {props.isSingle !== true && (
-        <Switch
-          label="Link ranges"
-          hint="All charts show the same part of the horizontal axis"
-          isOn={view.isLinked.value}
-          onChange={(isOn) => linkPanels(view, isOn)}
-        />
-      )}
+      <Switches view={view} isSingle={props.isSingle === true} />
       {readShare !== undefined && (
         <span
           class="reading-note quiet nowrap"
@@ -178,6 +159,39 @@ function Smoothing({ view }: { readonly view: ChartView }): JSX.Element {
       />
       <output>{view.smoothing.value === 0 ? 'off' : view.smoothing.value.toFixed(2)}</output>
     </label>
+  );
+}
+
+function Switches({
+  view,
+  isSingle,
+}: {
+  readonly view: ChartView;
+  readonly isSingle: boolean;
+}): JSX.Element {
+  return (
+    <>
+      <Switch
+        label="Log scale"
+        hint="A logarithmic axis of values"
+        isOn={view.isLog.value}
+        onChange={setterOf(view.isLog)}
+      />
+      <Switch
+        label="Ignore outliers"
+        hint="The axis of values leaves out what is far from the middle half of all values. Each chart says what it cuts off."
+        isOn={view.skipsOutliers.value}
+        onChange={setterOf(view.skipsOutliers)}
+      />
+      {!isSingle && (
+        <Switch
+          label="Link ranges"
+          hint="All charts show the same part of the horizontal axis"
+          isOn={view.isLinked.value}
+          onChange={(isOn) => linkPanels(view, isOn)}
+        />
+      )}
+    </>
   );
 }
 

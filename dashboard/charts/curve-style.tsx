@@ -65,23 +65,38 @@ export function CurveSwatch(props: {
           isOpen.value = event.newState === 'open';
         }}
       >
-        {isOpen.value &&
-          CURVE_STYLES.map((style) => (
-            <button
-              key={styleName(style)}
-              type="button"
-              aria-label={styleName(style)}
-              title={styleName(style)}
-              aria-pressed={style.color === props.style.color && style.dash === props.style.dash}
-              onClick={() => {
-                props.onChange(style);
-                menu.current?.hidePopover();
-              }}
-            >
-              <Swatch color={seriesColor(style.color)} dash={style.dash} />
-            </button>
-          ))}
+        {isOpen.value && (
+          <Choices
+            style={props.style}
+            onChange={(style) => {
+              props.onChange(style);
+              menu.current?.hidePopover();
+            }}
+          />
+        )}
       </div>
+    </>
+  );
+}
+
+function Choices(props: {
+  readonly style: CurveStyle;
+  readonly onChange: (style: CurveStyle) => void;
+}): JSX.Element {
+  return (
+    <>
+      {CURVE_STYLES.map((style) => (
+        <button
+          key={styleName(style)}
+          type="button"
+          aria-label={styleName(style)}
+          title={styleName(style)}
+          aria-pressed={style.color === props.style.color && style.dash === props.style.dash}
+          onClick={() => props.onChange(style)}
+        >
+          <Swatch color={seriesColor(style.color)} dash={style.dash} />
+        </button>
+      ))}
     </>
   );
 }

@@ -39,10 +39,7 @@ export function Legend(props: {
         const shown = props.nameOf(key);
         // The whole name of a metric; a run is known by its name, not by its id.
         const name = key.endsWith(shown) ? key : shown;
-        const at =
-          x === undefined
-            ? curve.points.ys.length - 1
-            : indexAt(curve.points, x, props.range.value);
+        const at = indexAt(curve.points, x, props.range.value);
         const item = (
           <LegendItem
             key={key}
@@ -123,8 +120,9 @@ function LegendItem(props: {
 /** How far beyond the first or last point of a curve the pointer may be and be told its value, as a share of what is shown. */
 const REACH = 0.01;
 
-/** Index of the point at `x`; -1 before the first and beyond the last point of the curve. */
-export function indexAt({ xs }: AxisSeries, x: number, range: XRange): number {
+/** Index of the point at `x`, without it that of the last one; -1 before the first and beyond the last point of the curve. */
+function indexAt({ xs }: AxisSeries, x: number | undefined, range: XRange): number {
+  if (x === undefined) return xs.length - 1;
   const reach = (range.max - range.min) * REACH;
   const first = xs[0] ?? Number.POSITIVE_INFINITY;
   const last = xs.at(-1) ?? Number.NEGATIVE_INFINITY;

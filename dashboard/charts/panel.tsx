@@ -245,18 +245,9 @@ function Badges(props: {
       hint: `Points without a value for the ${axis} axis.`,
     },
   ];
-  const { outliers } = props.notShown.value;
   return (
     <>
-      {outliers !== undefined && (
-        <span
-          class="badge tone-paused"
-          data-testid="outliers"
-          title="The axis of values leaves out outliers: values more than three times the width of the middle half of all values away from it. Switch “Ignore outliers” off to see them."
-        >
-          {outlierText(outliers)}
-        </span>
-      )}
+      <OutlierBadge notShown={props.notShown} />
       {nonFinite.value > 0 && (
         <span
           class="badge tone-paused"
@@ -275,6 +266,20 @@ function Badges(props: {
           </span>
         ))}
     </>
+  );
+}
+
+function OutlierBadge(props: { readonly notShown: ReadonlySignal<NotShown> }): JSX.Element | null {
+  const { outliers } = props.notShown.value;
+  if (outliers === undefined) return null;
+  return (
+    <span
+      class="badge tone-paused"
+      data-testid="outliers"
+      title="The axis of values leaves out outliers: values more than three times the width of the middle half of all values away from it. Switch “Ignore outliers” off to see them."
+    >
+      {outlierText(outliers)}
+    </span>
   );
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { ChartToolbar } from '../charts/chart-grid.tsx';
 import { useChartAddress } from '../charts/chart-address.ts';
-import { textOf } from '../parts/address-text.ts';
+import { plainText } from '../parts/address-text.ts';
 import { useAddressed } from '../parts/addressed.ts';
 import { createChartView, settleAxis, showAll, type ChartView } from '../charts/chart-view.ts';
 import type { MetricGroup } from '../charts/group.ts';
@@ -50,7 +50,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   const view = useMemo(() => createChartView(), []);
   const revision = useSignal(0);
   const wanted = useSignal('');
-  useAddressed('metric', wanted, textOf(), 'push');
+  useAddressed('metric', wanted, plainText(), 'push');
   useChartAddress(view);
   useMemo(() => giveStyles(runIds.slice(0, MAX_COMPARED)), [text]);
   useEffect(() => feed.show(runIds), [feed, text]);

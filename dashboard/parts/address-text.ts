@@ -9,7 +9,7 @@ export type AddressText<T> = {
 };
 
 /** A text; what the page begins with is `initial`. */
-export function textOf(initial: string = ''): AddressText<string> {
+export function plainText(initial: string = ''): AddressText<string> {
   return {
     write: (value) => (value === initial ? undefined : value),
     read: (text) => text ?? initial,
@@ -23,7 +23,7 @@ export const FLAG: AddressText<boolean> = {
 };
 
 /** One of these; the page begins with the first. */
-export function oneOf<T extends string>(all: readonly [T, ...T[]]): AddressText<T> {
+export function choiceText<T extends string>(all: readonly [T, ...T[]]): AddressText<T> {
   return {
     write: (value) => (value === all[0] ? undefined : value),
     read: (text) => all.find((one) => one === text) ?? all[0],

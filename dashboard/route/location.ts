@@ -1,6 +1,12 @@
 /** The address as signals, and changes of it that lead to no other page: what is filtered, zoomed and chosen. */
 import { batch, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { paramsOf, parseRoute, withParams, type PageRoute, type Params } from './route.ts';
+import {
+  addressParams,
+  parseRoute,
+  withAddressParams,
+  type PageRoute,
+  type Params,
+} from './route.ts';
 import { followScrolling, isKnownEntry, markEntry, moveTo, storeScroll } from './scroll.ts';
 
 /** The page that the address names now. */
@@ -55,7 +61,7 @@ export function followLocation(): void {
 }
 
 function visitOf(count: number, isKnown: boolean = isKnownEntry()): Visit {
-  return { count, isExact: isKnown || paramsOf(location.hash).size > 0 };
+  return { count, isExact: isKnown || addressParams(location.hash).size > 0 };
 }
 
 function pathOf(hash: string): string {
@@ -64,7 +70,7 @@ function pathOf(hash: string): string {
 
 /** A part of the address after `?`; undefined where it is not there. */
 export function param(name: string): string | undefined {
-  return unwritten.has(name) ? unwritten.get(name) : paramsOf(location.hash).get(name);
+  return unwritten.has(name) ? unwritten.get(name) : addressParams(location.hash).get(name);
 }
 
 /** Changes a part of the address; undefined removes it. `push` makes it a step that one can go back from. */
@@ -80,9 +86,9 @@ export function setParam(name: string, value: string | undefined, how: 'replace'
 function write(how: 'replace' | 'push'): void {
   clearTimeout(timer);
   if (unwritten.size === 0) return;
-  const params: Params = new Map([...paramsOf(location.hash), ...unwritten]);
+  const params: Params = new Map([...addressParams(location.hash), ...unwritten]);
   unwritten.clear();
-  shownHash = withParams(location.hash, params);
+  shownHash = withAddressParams(location.hash, params);
   if (how === 'replace') history.replaceState(history.state, '', shownHash);
   else {
     storeScroll();

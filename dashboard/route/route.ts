@@ -60,13 +60,13 @@ export type Params = ReadonlyMap<string, string | undefined>;
 const NAMING: ReadonlySet<string> = new Set(['view', 'runs', 'resume']);
 
 /** The parts of an address after `?` that do not name the page. */
-export function paramsOf(hash: string): ReadonlyMap<string, string> {
+export function addressParams(hash: string): ReadonlyMap<string, string> {
   const query = hash.slice(Math.max(0, hash.indexOf('?') + 1) || hash.length);
   return new Map([...new URLSearchParams(query)].filter(([name]) => !NAMING.has(name)));
 }
 
 /** The address of the same page with these other parts after `?`. */
-export function withParams(hash: string, params: Params): string {
+export function withAddressParams(hash: string, params: Params): string {
   const at = hash.indexOf('?');
   const path = at < 0 ? hash : hash.slice(0, at);
   const query = at < 0 ? '' : hash.slice(at + 1);

@@ -1,6 +1,6 @@
 /** Filters, picks and order of the list. They outlive it: a user who comes back from a run finds the list unchanged. */
 import { signal, type Signal } from '@preact/signals';
-import { oneOf } from '../parts/address-text.ts';
+import { choiceText } from '../parts/address-text.ts';
 import { useAddressed } from '../parts/addressed.ts';
 import { toggled } from '../parts/signals.ts';
 import { QUERY, SORT } from './list-text.ts';
@@ -30,5 +30,5 @@ export function toggleTag(tag: string): void {
 export function useListAddress(): void {
   useAddressed('filter', query, QUERY);
   useAddressed('sort', sort, SORT);
-  useAddressed('list', listName, oneOf(['recorded', 'archived', 'deleted']), 'push');
+  useAddressed('list', listName, choiceText(['recorded', 'archived', 'deleted']), 'push');
 }

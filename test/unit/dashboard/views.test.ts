@@ -5,10 +5,10 @@ import { QUERY, SORT } from '../../../dashboard/runs/list-text.ts';
 import { runs } from '../../support/property.ts';
 import {
   numberSettingOf,
-  paramsOf,
+  addressParams,
   parseRoute,
   hrefOf,
-  withParams,
+  withAddressParams,
 } from '../../../dashboard/route/route.ts';
 import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
 import { eventText } from '../../../dashboard/run/metrics/event-text.ts';
@@ -46,17 +46,19 @@ describe('routes', () => {
         fc.constantFrom('', '#/', '#/runs/a%20b?view=layers&zoom=x'),
         (list, hash) => {
           const params = new Map(list);
-          const written = withParams(hash, params);
-          expect(new Map(paramsOf(written))).toEqual(params);
+          const written = withAddressParams(hash, params);
+          expect(new Map(addressParams(written))).toEqual(params);
           expect(parseRoute(written)).toEqual(parseRoute(hash));
-          expect(withParams(withParams(hash, params), paramsOf(hash))).toBe(
-            withParams(hash, paramsOf(hash)),
+          expect(withAddressParams(withAddressParams(hash, params), addressParams(hash))).toBe(
+            withAddressParams(hash, addressParams(hash)),
           );
         },
       ),
       runs(200),
     );
-    expect(withParams('#/?sort=loss', new Map([['filter', 'tag:a b']]))).toBe('#/?filter=tag:a+b');
+    expect(withAddressParams('#/?sort=loss', new Map([['filter', 'tag:a b']]))).toBe(
+      '#/?filter=tag:a+b',
+    );
   });
 
   it('has the zooms of panels of any name', () => {
