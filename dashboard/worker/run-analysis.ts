@@ -96,7 +96,12 @@ export async function analyzeRun(
   return {
     groups: groupAlerts(heard.map(fieldsOf)),
     silenced: groupAlerts(quiet.map(fieldsOf)),
-    verdict: sayVerdict({ alerts: heard, healthScores, phases }),
+    verdict: sayVerdict({
+      alerts: heard,
+      healthScores,
+      phases,
+      silencedTitles: quiet.map(({ title }) => title),
+    }),
     judgedBy: sayRoles(roles),
     judgedWith: sayJudgedWith(judgedWith),
     played: ROLES.map((role) => ({

@@ -124,6 +124,9 @@ test('an alert is silenced with a reason, named everywhere, and comes back', asy
     `silenced by Ada: data/queue: above 2 for 5 epochs (${RULE}): The set is tiny.`,
   );
   expect(analyzed.stdout).toContain('All that was found is silenced.');
+  const reported = await run('report', id);
+  expect(reported.stdout).toContain('All that was found is silenced: data/queue');
+  expect(reported.stdout).not.toContain('Nothing was found that needs attention');
   const json = JSON.parse((await run('analyze', id, '--json')).stdout);
   expect(json.silenced).toMatchObject([{ rule_id: RULE, reason: 'The set is tiny.' }]);
   const [{ alert_id: quiet }] = json.silenced;

@@ -135,7 +135,13 @@ export function resultOfFacts(
   const isHeard = (category: AlertCategory): boolean =>
     counting.some(({ alert }) => alert.category === category);
   const scores = healthScores(
-    { alerts: counting, coverage, unhealthy: new Set([...unhealthy].filter(isHeard)), isAbsolute },
+    {
+      alerts: counting,
+      silenced: alerts.filter((alert) => !audible.has(alert)),
+      coverage,
+      unhealthy: new Set([...unhealthy].filter(isHeard)),
+      isAbsolute,
+    },
     { runId, timestamp, createId: () => createId('hsc', String(count++)) },
   );
   return resultOf({

@@ -42,6 +42,8 @@ export type RatedAlert = { readonly alert: AlertRecord; readonly confidence: num
 export type ScoreSource = {
   /** In the order of the analysis. */
   readonly alerts: readonly RatedAlert[];
+  /** What somebody has silenced: it lowers no score. */
+  readonly silenced: readonly AlertRecord[];
   readonly coverage: Coverage;
   /** Categories that no score may call healthy, as the run ended in a state that is not. */
   readonly unhealthy: ReadonlySet<AlertCategory>;
@@ -71,7 +73,7 @@ export function healthScores(
   source: ScoreSource,
   make: { readonly runId: string; readonly timestamp: string; readonly createId: () => string },
 ): readonly HealthScoreRecord[] {
-  const { coverage, isAbsolute } = source;
+  const { coverage, isAbsolute, silenced } = source;
   const categories = ALERT_CATEGORIES.map((category) => scoreOf(category, source));
   const all = [overallOf(categories, source), ...categories];
   return HEALTH_SCORE_KEYS.flatMap((key) => all.filter((one) => one.key === key))
@@ -89,7 +91,10 @@ export function healthScores(
         category: key,
         score,
         status,
-        summary: summaryOf(one, status, covered?.missing ?? ''),
+        summary: summaryOf(one, status, {
+          missing: covered?.missing ?? '',
+          isSilenced: silenced.some(({ category }) => key === 'overall' || category === key),
+        }),
         evidence: [
           ...own.map((alert) => evidenceOf(alert)),
           ...(isAbsolute || covered === undefined ? [] : [evidenceOfCoverage(covered, coverage)]),
@@ -195,11 +200,16 @@ function statusOf(score: number): HealthStatus {
   return score >= STATUS_LIMITS.degraded ? 'degraded' : 'critical';
 }
 
-function summaryOf({ key, own, score }: Score, status: HealthStatus, missing: string): string {
+function summaryOf(
+  { key, own, score }: Score,
+  status: HealthStatus,
+  { isSilenced, missing }: { readonly isSilenced: boolean; readonly missing: string },
+): string {
   const name = key === 'overall' ? 'The run' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
   if (score === null) return `${name} was not assessed: ${missing}`;
   const health = `${name} is ${status === 'watch' ? 'to be watched' : status}, at ${score} of 100`;
-  if (own.length === 0) return `${health}: there are no alerts.`;
+  if (own.length === 0)
+    return `${health}: ${isSilenced ? 'all its alerts are silenced' : 'there are no alerts'}.`;
   const titles = own.slice(0, MAX_TITLES).map(({ alert }) => `${alert.title}.`);
   const more = own.length - titles.length;
   const rest =

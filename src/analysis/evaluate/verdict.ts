@@ -2,6 +2,7 @@
 import type { AlertRecord } from '../../records/alert.ts';
 import type { HealthScoreRecord } from '../../records/health-score.ts';
 import type { PhaseRecord } from '../../records/phase.ts';
+import { sayNames } from '../text/sentences.ts';
 import { groupAlerts } from './alert-groups.ts';
 
 /** What a verdict is told from. */
@@ -12,13 +13,20 @@ export type VerdictSource = {
   >[];
   readonly alerts: readonly Pick<AlertRecord, 'ruleId' | 'severity' | 'title'>[];
   readonly phases: readonly Pick<PhaseRecord, 'phaseName' | 'displayName'>[];
+  /** Titles of alerts that somebody has silenced, which are not among `alerts`. Default none. */
+  readonly silencedTitles?: readonly string[];
 };
 
 /**
  * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to check first, or that
  * there is nothing, and in which phase the training ended. Of a run that was not assessed nobody says how it ended.
  */
-export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): readonly string[] {
+export function sayVerdict({
+  alerts,
+  healthScores,
+  phases,
+  silencedTitles = [],
+}: VerdictSource): readonly string[] {
   const overall = healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const [worst] = groupAlerts(alerts);
   const last = phases.at(-1);
@@ -32,7 +40,7 @@ export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): rea
   const first =
     worst === undefined
       ? isSure
-        ? 'Nothing was found that needs attention.'
+        ? nothingHeard(silencedTitles)
         : ''
       : worst.severity === 'info'
         ? `Worth knowing: ${worst.cause.title}.`
@@ -41,4 +49,11 @@ export function sayVerdict({ alerts, healthScores, phases }: VerdictSource): rea
     last === undefined || !isSure ? '' : `Training ended in: ${last.displayName.toLowerCase()}.`;
   const rest = [first, end].filter((part) => part !== '').join(' ');
   return rest === '' ? [health] : [health, rest];
+}
+
+/** What is said where no alert is heard: that there is none, or that all are silenced. */
+function nothingHeard(silencedTitles: readonly string[]): string {
+  const [first] = silencedTitles;
+  if (first === undefined) return 'Nothing was found that needs attention.';
+  return `All that was found is silenced: ${sayNames(silencedTitles, 3)}.`;
 }

@@ -28,10 +28,24 @@ export function reportMarkdown(model: ReportModel): string {
     ...section('Phases', phaseRows(model)),
     ...section('Silenced or acknowledged', silencedRows(model)),
     ...dataTables.flatMap(({ note, title, ...data }) => [`### ${title}`, note, tableOf(data)]),
-    ...section('Metrics', metricRows(model)),
+    ...metricSection(model),
     ...section('Configuration', settingRows(model)),
   ];
   return `${parts.join('\n\n')}\n`;
+}
+
+/** Metrics of a Markdown report, which cannot fold them; HTML has all. */
+const MAX_METRICS = 40;
+
+/** The first metrics in the order of interest, and how many more there are. */
+function metricSection(model: ReportModel): readonly string[] {
+  const { columns, rows } = metricRows(model);
+  const more = rows.length - MAX_METRICS;
+  const note = `${more} more metrics are in the HTML report.`;
+  return [
+    ...section('Metrics', { columns, rows: rows.slice(0, MAX_METRICS) }),
+    ...(more > 0 ? [note] : []),
+  ];
 }
 
 function groupText({ cause, consequences, severity }: AlertGroup): string {

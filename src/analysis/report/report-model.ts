@@ -102,7 +102,10 @@ export function modelOf(
     dataTables: data === undefined ? [] : tabulateHardBatches(data),
     groups,
     advice: adviceOf(groups),
-    verdict: withHardSamples(sayVerdict({ ...found, alerts }), data),
+    verdict: withHardSamples(
+      sayVerdict({ ...found, alerts, silencedTitles: titlesWithout(found.alerts, alerts) }),
+      data,
+    ),
     settings: [...flatSettings(columns.run.config)],
     phaseAxis,
     metrics,
@@ -110,6 +113,14 @@ export function modelOf(
     plots,
     unplottedCount,
   };
+}
+
+/** The titles of those that nobody hears. */
+function titlesWithout(
+  all: readonly AlertRecord[],
+  heard: readonly AlertRecord[],
+): readonly string[] {
+  return all.filter((alert) => !heard.includes(alert)).map(({ title }) => title);
 }
 
 function factsOf(series: MetricSeries, isAgent: boolean): MetricFacts {

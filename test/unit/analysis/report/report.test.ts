@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
 import {
   AnalyzerEngine,
+  createMetricSeries,
   createRunColumns,
   groupAlerts,
   PhaseAnalyzer,
@@ -209,4 +210,42 @@ describe('texts', () => {
       runs(300),
     );
   });
+});
+
+test('a Markdown report of many metrics is short: the rest is in the HTML', async () => {
+  const metrics = Array.from({ length: 60 }, (_, i) =>
+    createMetricSeries(`layer${i}/norm`, { steps: [0, 1, 2], values: [i, i + 1, i] }),
+  );
+  const { html, markdown } = await report(createRunColumns({ metrics }));
+  expect(markdown.match(/^\| layer\d+\/norm /gmu)).toHaveLength(40);
+  expect(markdown).toContain('20 more metrics are in the HTML report.');
+  expect(metrics.every(({ key }) => html.includes(key))).toBe(true);
+});
+
+test('losses of an agent and a reward: the reward is the picture, and has the only best value', async () => {
+  const curve = (key: string, at: (i: number) => number) =>
+    createMetricSeries(key, {
+      steps: Array.from({ length: 40 }, (_, i) => i),
+      values: Array.from({ length: 40 }, (_, i) => at(i)),
+    });
+  const { html, markdown } = await report(
+    createRunColumns({
+      metrics: [
+        curve('rollout/ep_rew_mean', (i) => i),
+        curve('train/entropy_loss', (i) => -0.7 + i / 100),
+        curve('train/loss', (i) => 5 + (i % 7)),
+      ],
+    }),
+  );
+  const bestOf = (key: string): string | undefined =>
+    markdown
+      .replaceAll('\\_', '_')
+      .split('\n')
+      .find((line) => line.startsWith(`| ${key} |`))
+      ?.split('|')
+      .at(-2)
+      ?.trim();
+  expect(bestOf('rollout/ep_rew_mean')).toBe('step 39');
+  expect(['train/entropy_loss', 'train/loss'].map(bestOf)).toEqual(['–', '–']);
+  expect(html.indexOf('Reward')).toBeGreaterThan(0);
 });
