@@ -17,7 +17,7 @@ const MAX_KEY_LINES = 200;
 const MAY_HAVE =
   /qk_|sk-|gh[opsur]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox[abeprs]-|hf_|npm_|eyJ|bearer|basic |key|token|secret|passw|authorization|:\/\/[^\s/@]*@|PRIVATE KEY/i;
 
-/** Forms of secrets; group 1, where there is one, is what to cut. */
+/** Forms of secrets; group 1, where there is one, is what to cut. None takes more than linear time: lines are hostile. */
 const FORMS: readonly RegExp[] = [
   /\bqk_[\w-]{8,}/dg,
   /\bsk-[\w-]{16,}/dg,
@@ -29,11 +29,11 @@ const FORMS: readonly RegExp[] = [
   /\bxox[abeprs]-[\w-]{8,}/dg,
   /\b(?:hf|npm)_\w{16,}/dg,
   /\beyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*)?/dg,
-  /\b(?:bearer|basic) +([\w.~+/=-]{8,})/dgi,
+  /\b(?:bearer|basic) {1,4}([\w.~+/=-]{8,})/dgi,
   /:\/\/[^\s/:@]*:([^\s/@]+)@/dg,
-  /[\w-]*(?:api[-_]?key|access[-_]?key|secret|passw(?:or)?d|passwd|private[-_]?key|auth[-_]?token|access[-_]?token)[\w-]*["']?\s*[:=]\s*["']?([^\s"',;]{4,})/dgi,
+  /(?:api[-_]?key|access[-_]?key|secret|passw(?:or)?d|passwd|private[-_]?key|auth[-_]?token|access[-_]?token)[\w-]{0,40}["']?\s{0,4}[:=]\s{0,4}["']?([^\s"',;]{4,})/dgi,
   // The count of tokens that a language model reads is no secret.
-  /\btoken["']?\s*[:=]\s*["']?(?=[^\s"',;]*[A-Za-z])([^\s"',;]{6,})/dgi,
+  /\btoken["']?\s{0,4}[:=]\s{0,4}["']?(?=[^\s"',;]*[A-Za-z])([^\s"',;]{6,})/dgi,
 ];
 
 /** A line with its colours. */

@@ -320,6 +320,26 @@ describe('secrets', () => {
     );
   });
 
+  test.each([
+    'a',
+    'key',
+    'secret',
+    'token ',
+    ' ',
+    '://',
+    '://a:',
+    'eyJ',
+    'eyJa.',
+    'bearer ',
+    '"',
+    'api-',
+    '-',
+  ])('a long line of %j takes a time that grows with its length only', (unit) => {
+    // A megabyte would take hours where time grows with the square.
+    const text = `password key bearer ${unit.repeat(Math.ceil(1e6 / unit.length))}`;
+    expect(cutter.cut({ text, spans: [] }, false).text.length).toBeGreaterThan(0);
+  });
+
   test('no text that was named is in what is stored', () => {
     fc.assert(
       fc.property(
