@@ -1,5 +1,5 @@
 /** `quark console` and `quark compare --code`: what a program printed and what it was; what is no number. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openStorage, startRun } from 'quark-sdk';
 import { captureConsole } from 'quark-sdk/console';
 import { MediaLogger } from 'quark-sdk/media';
+import { serveStore } from 'quark-sdk/node';
 import { quark, type Ran } from './fake-io.ts';
 
 let cwd = '';
@@ -139,4 +140,29 @@ test('media are listed with what they are, shown and saved', async () => {
   });
   expect(await run('artifacts', session.runId, '--force')).toMatchObject({ code: 2 });
   expect((await run('show', session.runId)).stdout).toMatch(/Artifacts\n +audio +1\n +image +1\n/);
+});
+
+test('a program that is killed loses at most what was not flushed; a server shows the same', async () => {
+  const program = `
+    const { TrainingSession } = await import('./dist/index.js');
+    const { captureConsole } = await import('./dist/console.js');
+    const session = await TrainingSession.startRun({ project: 'killed', storageDir: ${JSON.stringify(cwd)} });
+    captureConsole(session, { flushIntervalMs: 3_600_000 });
+    for (let i = 0; i < 500; i++) console.log('flushed %d', i);
+    await session.flush();
+    console.log('not flushed');
+    process.kill(process.pid, 'SIGKILL');`;
+  const ended = spawnSync(process.execPath, ['--input-type=module', '-e', program]);
+  expect(ended.signal).toBe('SIGKILL');
+  const local = await run('console', 'latest');
+  expect(local).toMatchObject({ code: 0, stderr: '' });
+  expect(local.stdout).toBe(Array.from({ length: 500 }, (_, i) => `flushed ${i}\n`).join(''));
+  const store = await openStorage(cwd);
+  const server = await serveStore({ store });
+  try {
+    expect(await run('console', 'latest', '--storage', server.url)).toStrictEqual(local);
+  } finally {
+    await server.close();
+    await store.close();
+  }
 });
