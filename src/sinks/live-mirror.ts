@@ -5,6 +5,7 @@
  */
 import { errorOf, QuarkError } from '../base/errors.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
+import { warn } from '../base/console.ts';
 import type { JsonObject } from '../base/json.ts';
 import { positive, readOptions } from '../base/options.ts';
 import { contextKey } from '../base/series-key.ts';
@@ -146,7 +147,7 @@ export class LiveMirror {
       clock: this.#clock,
       intervalMs,
       work: () => this.#send(),
-      onChange: (error, isFailing) => handle?.recording.mirrored(error, isFailing),
+      onChange: (error, isFailing) => this.#tell(error, isFailing),
     });
     handle?.onAppended((table) => {
       if (table === 'metrics' || table === 'artifacts') this.#delivery.poke();
@@ -186,9 +187,18 @@ export class LiveMirror {
       }
     } catch (error) {
       this.#endError = errorOf(error);
-      this.#handle?.recording.mirrored(this.#endError, true);
+      this.#tell(this.#endError, true);
     }
     await this.#stop();
+  }
+
+  #tell(error: Error, isFailing: boolean): void {
+    const { recording, strictMode } = this.#handle ?? {};
+    recording?.mirrored(error, isFailing);
+    if (isFailing && strictMode === false)
+      warn(
+        `Quark: the mirror ${this.sink.name} of run ${this.#runId} fails. Recording goes on; the mirror tries again. ${error.message}`,
+      );
   }
 
   async #stop(): Promise<void> {

@@ -128,16 +128,6 @@ export class EventEncoder {
     this.#session('_hparams_/session_end_info', new ByteWriter().part(4, end), atMs);
   }
 
-  /** Says that the run went on from here: readers drop what they have of this step and later ones. */
-  restart(step: number, atMs: number): void {
-    // SessionLog with status START.
-    const log = this.#inner.clear().integer(1, 1);
-    this.#event.clear().double(1, atMs / 1000);
-    if (step !== 0) this.#event.integer(2, step);
-    this.#event.part(7, log);
-    this.#record();
-  }
-
   /** The plugin reads its data from the metadata; the value is a zero that has to be there. */
   #session(tag: string, content: ByteWriter, timeMs: number): void {
     this.#begin(tag, 'hparams', TENSOR, content);
