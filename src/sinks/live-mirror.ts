@@ -153,8 +153,9 @@ export class LiveMirror {
       if (table === 'metrics' || table === 'artifacts') this.#delivery.poke();
     });
     handle?.onOver(async () => {
-      if (handle.fenced === undefined) await within(this.#clock, END_MS, this.end());
-      else await this.#stop();
+      const isDone = handle.fenced === undefined && (await within(this.#clock, END_MS, this.end()));
+      // What is under way may end later; no other batch begins.
+      if (!isDone) void this.#stop();
     });
     this.#delivery.poke();
   }

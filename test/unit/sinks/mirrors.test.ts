@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
 import { readArtifacts } from '../../../src/read/artifacts.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
@@ -46,13 +47,17 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const start = (store: Store, problems: RecordingProblem[] = []): Promise<TrainingSession> =>
+const start = (
+  store: Store,
+  problems: RecordingProblem[] = [],
+  clock: Clock = systemClock,
+): Promise<TrainingSession> =>
   TrainingSession.startRun({
     project: 'digits',
     storage: store,
     handleSignals: false,
     config: { lr: 0.1, optimizer: { name: 'sgd' } },
-    clock: new FastClock(),
+    clock,
     onRecordingProblem: (problem) => problems.push(problem),
   });
 
@@ -250,7 +255,7 @@ describe('MLflow', () => {
     const problems: RecordingProblem[] = [];
     const port = Number(new URL(server.url).port);
     await server.stop();
-    const session = await start(store, problems);
+    const session = await start(store, problems, new FastClock());
     const mirror = mirrorRun(session, mlflowSink({ url: `http://127.0.0.1:${port}` }));
     new MetricsLogger(session).log('loss', 1, { step: 0 });
     await session.flush();
@@ -287,7 +292,7 @@ describe('functions and lines', () => {
 
   it('say which batch is repeated, and send no other twice', async () => {
     const store = createMemoryStore();
-    const session = await start(store);
+    const session = await start(store, [], new FastClock());
     const seen: (readonly [rows: number, isRepeated: boolean])[] = [];
     let fails = 2;
     const sink = functionSink('queue', ({ isRepeated, scalars }: SinkBatch) => {
