@@ -39,6 +39,12 @@ const PAIRS = new RegExp(
 );
 const PHASE =
   /^[^A-Za-z]{0,60}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)(?![\w/])/i;
+/** The side of the pairs that follow, within a line: `train: loss=0.5 - val: loss=0.6`. */
+const SIDE_BEFORE =
+  /(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)\s{0,4}[:|([-]{0,2}\s{0,4}$/i;
+/** Words that sentences have and names of metrics have not. */
+const OF_SENTENCE =
+  /^(?:of|in|on|to|at|by|as|and|or)\b|\b(?:the|a|an|is|was|were|are|this|that|we|it|they|with|for|from|see|which|note)\b/i;
 /** A bar of Keras: batches done, of how many, and how long it took. */
 const KERAS_BAR =
   /^\s{0,10}(\d{1,16})\/(\d{1,16})\s.{0,200}?(?:ETA:|\d(?:us|ms|s|m|h)\/(?:step|epoch|sample))/;
@@ -222,15 +228,20 @@ export class LogReader {
     if (!hasCounter && isSilent && plain === undefined) return undefined;
     const found = PHASE.exec(text)?.[1] ?? loader;
     const phase = found === undefined ? undefined : phaseOf(found);
-    const named = (key: string): string =>
-      phase === undefined || hasPhase(key) ? key : `${phase}/${key}`;
+    const named = (key: string, side = phase): string =>
+      side === undefined || hasPhase(key) ? key : `${side}/${key}`;
     const values: [string, number][] = [];
-    for (const { groups } of text.matchAll(PAIRS)) {
+    let side = phase;
+    let end = 0;
+    for (const { 0: pair, groups, index } of text.matchAll(PAIRS)) {
       const key = groups?.['key'] ?? '';
       const value = numberFromText(groups?.['value'] ?? '');
-      if (typeof value !== 'number' || isCounter(key)) continue;
+      const within = SIDE_BEFORE.exec(text.slice(end, index))?.[1];
+      if (within !== undefined && end > 0) side = phaseOf(within);
+      end = index + pair.length;
+      if (typeof value !== 'number' || isCounter(key) || OF_SENTENCE.test(key)) continue;
       if (!hasCounter && phase === undefined && !METRIC_WORD.test(key)) continue;
-      values.push([named(key), value]);
+      values.push([named(key, side), value]);
     }
     const isPlain = plain !== undefined && (plain.pairs.length > values.length || !hasCounter);
     if (isPlain) return this.#plainRow(text, plain, named);

@@ -43,7 +43,7 @@ const TOKENS = {
     flags,
   ),
   pair: new RegExp(
-    String.raw`(?<name>(?:${SIDE}[ ._/-]){0,2}${MEASURE}(?:[ ._/]${SIDE})?|${MARKED}|(?:${SIDE} )?${TIMES})(?![\w@/])${GAP}(?<value>${NUMBER})(?:\s?${UNIT})?(?:\s{0,2}\(\s{0,2}${NUMBER}\s{0,2}\))?(?![\w.:/]|-\d)`,
+    String.raw`(?<name>(?:${SIDE}[ ._/-]){0,2}${MEASURE}(?:[ ._/]${SIDE})?|${MARKED}|(?:(?:${SIDE}|step|iter) )?${TIMES})(?![\w@/])${GAP}(?<value>${NUMBER})(?:\s?${UNIT})?(?:\s{0,2}\(\s{0,2}${NUMBER}\s{0,2}\))?(?![\w.:/]|-\d)`,
     flags,
   ),
   /** `[1,  2000]`: an epoch, and a batch of it. */

@@ -33,8 +33,11 @@ const PRINTS: readonly Print[] = [
     metrics: { 'train/loss': (i) => [null, i + 1, lossAt(i)] },
   },
   {
-    line: (i) => `iter ${100 * i} | loss ${lossAt(i)} | 120 ms/step | 3.5 tok/s`,
-    metrics: { 'train/loss': (i) => [100 * i, null, lossAt(i)] },
+    line: (i) => `iter ${100 * i} | loss ${lossAt(i)} | step time 120ms | 3.5 tok/s`,
+    metrics: {
+      'train/loss': (i) => [100 * i, null, lossAt(i)],
+      step_time: (i) => [100 * i, null, 120],
+    },
   },
   {
     line: (i) => `[1, ${String(2000 * (i + 1)).padStart(5)}] loss: ${lossAt(i)}`,
@@ -215,4 +218,28 @@ test('sentences with numbers beside a loss stay unread', () => {
     'epoch 3 loss 2024-01-02',
   ])
     expect([line, plainLine(line)]).toEqual([line, undefined]);
+});
+
+test('sentences with a sign in front of a number are read by nobody, either', async () => {
+  const text = [
+    'Note for step 5: the loss: 3 is odd.',
+    'Epoch 3 of the Jurassic: 145 million years',
+    'In epoch 3 we saw: 12 cats',
+  ].join('\n');
+  const { runs } = await importText({ 'train.log': `${text}\n`.repeat(10) });
+  expect(runs).toEqual([]);
+});
+
+test('both sides in one line, each behind its word', async () => {
+  const { runs } = await importText({
+    'train.log': [0, 1, 2]
+      .map((i) => `epoch ${i} - train: loss=${3 - i} acc=0.5 - val: loss=${4 - i} acc=0.25\n`)
+      .join(''),
+  });
+  expect(runs[0]?.metrics).toEqual({
+    'train/loss': [0, 1, 2].map((i) => [null, i, 3 - i]),
+    'train/accuracy': [0, 1, 2].map((i) => [null, i, 0.5]),
+    'val/loss': [0, 1, 2].map((i) => [null, i, 4 - i]),
+    'val/accuracy': [0, 1, 2].map((i) => [null, i, 0.25]),
+  });
 });
