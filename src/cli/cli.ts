@@ -6,7 +6,7 @@ import { withControlsShown } from '../base/control-characters.ts';
 import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './support/args.ts';
 import { EXIT, jsonText, type Command } from './support/command.ts';
-import { analyzeCommand, watchCommand } from './commands/analyze.ts';
+import { analyzeCommand } from './commands/analyze.ts';
 import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/access/audit.ts';
@@ -22,6 +22,7 @@ import { gcCommand } from './commands/gc.ts';
 import { importCommand } from './commands/import.ts';
 import { keysCommand } from './commands/access/keys.ts';
 import { metricsCommand } from './commands/metrics.ts';
+import { profileCommand } from './commands/profile.ts';
 import { queryCommand } from './commands/query.ts';
 import { phasesCommand } from './commands/phases.ts';
 import { quotaCommand } from './commands/access/quota.ts';
@@ -37,6 +38,7 @@ import { syncCommand } from './commands/sync.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/access/users.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { watchCommand } from './commands/watch.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
 import { closestTo } from './support/suggest.ts';
 import { onTerminal, styleFor } from './support/text.ts';
@@ -52,6 +54,7 @@ const COMMANDS: readonly Command[] = [
   alertsCommand,
   silenceCommand,
   watchCommand,
+  profileCommand,
   phasesCommand,
   compareCommand,
   reportCommand,

@@ -109,7 +109,7 @@ export function progressOf(points: readonly ProgressPoint[], total: ProgressTota
   let remainingMs: number | null = null;
   if (totalSteps !== null && totalSteps > 0) {
     const left = Math.max(0, totalSteps - (steps ?? 0));
-    share = 1 - left / Math.max(totalSteps, steps ?? 0);
+    share = Math.min(1, (steps ?? 0) / totalSteps);
     if (left === 0) remainingMs = 0;
     else if (perStepMs !== null) remainingMs = left * perStepMs;
   } else if (total.epochs !== null && epoch !== null) {

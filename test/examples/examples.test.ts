@@ -18,6 +18,7 @@ import {
   readParameterDistributions,
   readParameterSummaries,
 } from '../../src/read/tables.ts';
+import { readProfiles, readTimers } from '../../src/profiler.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 
 let folder = '';
@@ -117,6 +118,31 @@ describe('examples', () => {
       const losses = await reader.readMetricColumns({ metricKey: 'train/loss' });
       expect(losses.values[299] ?? 1).toBeLessThan(losses.values[0] ?? 0);
       expect(printed).toContain('30 gradients of the hidden layer');
+    },
+    'profile.mjs': async (reader, printed) => {
+      const [profile] = await readProfiles(reader);
+      expect(profile?.scopes.filter(({ name }) => name === 'Epoch')).toHaveLength(6);
+      expect(printed).toContain('array_buffer_bytes grows with each Epoch: Model Evaluation');
+      expect(printed).toMatch(/^peak in Epoch/m);
+      const folderOfRun = join(folder, 'profile.mjs');
+      expect(readdirSync(folderOfRun)).toEqual(
+        expect.arrayContaining(['quark_profile.yaml', 'trace.json']),
+      );
+    },
+    'timers.mjs': async (reader, printed) => {
+      const samples = async (metricKey: string) =>
+        (await reader.readMetricColumns({ metricKey })).rowCount;
+      expect(await samples('train/loss')).toBe(10);
+      expect(await samples('train/batch_size')).toBe(10);
+      expect(await samples('train/gradient_norm/mean')).toBe(2);
+      expect(await samples('train/lr')).toBe(5);
+      expect(printed).toMatch(/^999 batches, /m);
+      expect(printed).toMatch(/^6[67] % done$/m);
+      expect((await readTimers(reader)).map(({ name }) => name)).toEqual([
+        'batch',
+        'epoch',
+        'evaluate',
+      ]);
     },
     'tfjs-loop.mjs': async (reader, printed) => {
       const layers = (await readLayerSummaries(reader)).records;

@@ -2,6 +2,13 @@
 import { hasTimes, type ArtifactRecord, type RunReader } from '../../index.ts';
 import { readDownsampling, type RunDownsampling } from '../../node.ts';
 import {
+  readProfiles,
+  readProgress,
+  readTimers,
+  type RunProgress,
+  type TimerStatistics,
+} from '../../profiler.ts';
+import {
   EXIT,
   findRunByPrefix,
   JSON_OPTION,
@@ -13,7 +20,8 @@ import {
   type Command,
 } from '../support/command.ts';
 import { columns } from '../support/args.ts';
-import { counted, localTime, onTerminal, type Style } from '../support/text.ts';
+import { progressText } from '../support/run-progress.ts';
+import { counted, localTime, onTerminal, shortNumber, table, type Style } from '../support/text.ts';
 
 export const showCommand: Command = {
   spec: {
@@ -29,9 +37,15 @@ export const showCommand: Command = {
       const artifacts = countTypes(await reader.readArtifacts());
       const superseded = await reader.supersededRows();
       const thinning = await readDownsampling(reader.store, reader.run.id);
+      const progress = await readProgress(reader);
+      const timers = await readTimers(reader);
+      const profiles = (await readProfiles(reader)).length;
       if (args.flag('json')) {
         const rest = {
           ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
+          ...(progress?.share == null ? {} : { progress: progressJson(progress) }),
+          ...(timers.length === 0 ? {} : { timers: timers.map(timerJson) }),
+          ...(profiles === 0 ? {} : { profile_count: profiles }),
           ...(superseded === 0 ? {} : { superseded_rows: superseded }),
           ...(thinning === undefined ? {} : { downsampled: downsamplingJson(thinning) }),
         };
@@ -40,7 +54,11 @@ export const showCommand: Command = {
         );
       } else
         await io.stdout.write(
-          describe(reader, { artifacts, metricKeys, superseded, thinning }, style),
+          describe(
+            reader,
+            { artifacts, metricKeys, progress, profiles, superseded, thinning, timers },
+            style,
+          ),
         );
       return EXIT.ok;
     }),
@@ -52,6 +70,10 @@ type Found = {
   readonly metricKeys: readonly string[];
   readonly superseded: number;
   readonly thinning: RunDownsampling | undefined;
+  readonly progress: RunProgress | undefined;
+  readonly timers: readonly TimerStatistics[];
+  /** How many profiles the run has. */
+  readonly profiles: number;
 };
 
 function countTypes(records: readonly ArtifactRecord[]): Readonly<Record<string, number>> {
@@ -59,6 +81,55 @@ function countTypes(records: readonly ArtifactRecord[]): Readonly<Record<string,
   for (const { artifactType } of records)
     counts.set(artifactType, (counts.get(artifactType) ?? 0) + 1);
   return Object.fromEntries([...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function progressJson(progress: RunProgress): object {
+  return {
+    steps: progress.steps,
+    total_steps: progress.totalSteps,
+    epoch: progress.epoch,
+    total_epochs: progress.totalEpochs,
+    share: progress.share,
+    step_ms: progress.stepMs,
+    remaining_ms: progress.remainingMs,
+  };
+}
+
+function timerJson(timer: TimerStatistics): object {
+  return {
+    name: timer.name,
+    count: timer.count,
+    skipped: timer.skipped,
+    total_ms: timer.totalMs,
+    mean_ms: timer.meanMs,
+    std_ms: timer.stdMs,
+    min_ms: timer.minMs,
+    max_ms: timer.maxMs,
+    p50_ms: timer.p50Ms,
+    p90_ms: timer.p90Ms,
+    p99_ms: timer.p99Ms,
+  };
+}
+
+function timerTable(timers: readonly TimerStatistics[], style: Style): string {
+  const ms = (pick: (timer: TimerStatistics) => number) => (timer: TimerStatistics) =>
+    shortNumber(pick(timer));
+  return table<TimerStatistics>(
+    [
+      { title: 'TIMER (ms)', cell: ({ name }) => name },
+      { title: 'COUNT', cell: ({ count }) => String(count), align: 'right' },
+      { title: 'MEAN', cell: ms((one) => one.meanMs), align: 'right' },
+      { title: 'STD', cell: ms((one) => one.stdMs), align: 'right' },
+      { title: 'MIN', cell: ms((one) => one.minMs), align: 'right' },
+      { title: 'P50', cell: ms((one) => one.p50Ms), align: 'right' },
+      { title: 'P90', cell: ms((one) => one.p90Ms), align: 'right' },
+      { title: 'MAX', cell: ms((one) => one.maxMs), align: 'right' },
+      { title: 'TOTAL', cell: ms((one) => one.totalMs), align: 'right' },
+    ],
+    timers,
+    undefined,
+    style,
+  );
 }
 
 function downsamplingJson({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsampling): object {
@@ -77,7 +148,7 @@ function downsamplingText({ atMs, pointsPerMetric, rows, rowsBefore }: RunDownsa
 
 function describe(
   reader: RunReader,
-  { artifacts, metricKeys, superseded, thinning }: Found,
+  { artifacts, metricKeys, profiles, progress, superseded, thinning, timers }: Found,
   style: Style,
 ): string {
   const { run, effectiveStatus } = reader;
@@ -102,6 +173,17 @@ function describe(
     ...(thinning === undefined
       ? []
       : [['downsampled', downsamplingText(thinning)] as [string, string]]),
+    ...(progress?.share == null
+      ? []
+      : [['progress', progressText(progress, reader.isLive)] as [string, string]]),
+    ...(profiles === 0
+      ? []
+      : [
+          ['profile', `${counted(profiles, 'profile')}: quark profile ${run.id}`] as [
+            string,
+            string,
+          ],
+        ]),
     ['parent run', onTerminal(run.parentRunId ?? '-')],
     ['git commit', onTerminal(run.gitCommit ?? '-')],
     ['files', onTerminal(run.runPath)],
@@ -116,6 +198,7 @@ function describe(
     parts.push(
       `${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${onTerminal(key)}\n`).join('')}`,
     );
+  if (timers.length > 0) parts.push(timerTable(timers, style));
   return parts.filter((part) => part !== '').join('\n');
 }
 

@@ -186,8 +186,13 @@ export class Timers implements AsyncDisposable {
   }
 }
 
+/** Bound once: in Node, `performance` is a getter, which takes as long as the clock itself. */
+function monotonic(): () => number {
+  return performance.now.bind(performance);
+}
+
 function checkTimersOptions(options: TimersOptions) {
-  const { now = () => performance.now(), ...shared } = readOptions('options', options, {
+  const { now = monotonic(), ...shared } = readOptions('options', options, {
     ...TIMER_RULES,
     now: optional<() => number, () => number>(callable),
   });

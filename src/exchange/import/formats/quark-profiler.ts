@@ -1,11 +1,22 @@
 /** The YAML of AMD Quark's profiler: memory and disk at each checkpoint, and a summary that a crashed program never wrote. */
-import type { InputFile } from '../../../codecs/input.ts';
+import { fileName, type InputFile } from '../../../codecs/input.ts';
+import {
+  checkpointsOfForeign,
+  summaryOfForeign,
+  type ForeignCheckpoint,
+} from '../../../profile/imported.ts';
+import {
+  checkpointPayload,
+  endedPayload,
+  PROFILE_EVENTS,
+} from '../../../profile/profile-records.ts';
 import type { ImportContext, Importer } from '../sink/importer.ts';
 import { instantFromText, metricNumber } from '../../../codecs/number-text.ts';
 import { isRowObject } from '../tables/object-rows.ts';
 import { runNameOf } from '../sink/run-names.ts';
 import { readYamlFile } from '../tables/yaml-config.ts';
 
+const MAX_NAME_CHARS = 1000;
 /** The documentation and the program name it differently. */
 const ALIASES: Readonly<Record<string, string>> = { gpu_peak_memory_mb: 'peak_gpu_memory_mb' };
 
@@ -37,6 +48,7 @@ async function readProfile(file: InputFile, context: ImportContext): Promise<voi
   });
   let lastTimeMs = Number.NaN;
   let lastStep: unknown;
+  const foreign: ForeignCheckpoint[] = [];
   for (const [i, checkpoint] of checkpoints.entries()) {
     if (!isRowObject(checkpoint)) {
       const reason = 'It is no checkpoint.';
@@ -47,18 +59,23 @@ async function readProfile(file: InputFile, context: ImportContext): Promise<voi
     const timeMs = instantFromText(timestamp);
     lastTimeMs = timeMs;
     lastStep = name;
-    sink.event({
-      eventType: 'profiler_checkpoint',
-      step: i,
-      timeMs,
-      payload: { name: String(name).slice(0, 1000) },
-    });
+    const values: Record<string, number> = {};
     for (const [measure, written] of Object.entries(measures)) {
       const value = metricNumber(written);
-      if (value !== undefined)
-        sink.push(sink.metric(`profiler/${measure}`), value, i, Number.NaN, timeMs);
+      if (value === undefined) continue;
+      values[measure] = value;
+      sink.push(sink.metric(`profiler/${measure}`), value, i, Number.NaN, timeMs);
     }
+    foreign.push({ name: String(name).slice(0, MAX_NAME_CHARS), timeMs, values });
   }
+  const id = fileName(file.path);
+  for (const one of checkpointsOfForeign(foreign))
+    sink.event({
+      eventType: PROFILE_EVENTS.checkpoint,
+      step: one.index,
+      timeMs: one.timeMs,
+      payload: checkpointPayload(id, one),
+    });
   const { memory_usage: _, ...summary } = profile;
   const numbers = Object.entries(summary).flatMap(([name, written]) => {
     const value = metricNumber(written);
@@ -72,6 +89,15 @@ async function readProfile(file: InputFile, context: ImportContext): Promise<voi
       Number.NaN,
       lastTimeMs,
     );
+  if (numbers.length > 0)
+    sink.event({
+      eventType: PROFILE_EVENTS.ended,
+      timeMs: lastTimeMs,
+      payload: endedPayload(id, {
+        ...summaryOfForeign(Object.fromEntries(numbers)),
+        droppedCheckpoints: 0,
+      }),
+    });
   // Checkpoint and summary at the end are written together, when the program stops.
   if (numbers.length === 0 && lastStep !== 'End') sink.status('interrupted');
 }

@@ -23,8 +23,9 @@ const STATUSES: Readonly<Record<string, 'completed' | 'failed' | 'interrupted'>>
 /** Track. */
 export const track: Importer = {
   format: 'track',
-  title: 'Track (its JSON file)',
+  title: 'Track (its JSON file, and the report that it prints)',
   detect({ text }) {
+    if (isReport(text)) return 0.95;
     if (!/^\s*\[/.test(text)) return 0;
     return /"dtype"\s*:\s*"project"/.test(text) && text.includes('"trials"') ? 1 : 0;
   },
@@ -33,8 +34,23 @@ export const track: Importer = {
   },
 };
 
+/** One trial without its project: what `client.report()` prints. */
+function isReport(text: string): boolean {
+  return (
+    /^\s*\{/.test(text) &&
+    ['revision', 'parameters', 'metrics', 'chronos', 'status'].every((key) =>
+      new RegExp(`"${key}"\\s*:`).test(text),
+    )
+  );
+}
+
 async function readProjects(file: InputFile, context: ImportContext): Promise<void> {
   const projects = await readJsonFile(file, context.limits);
+  if (isRowObject(projects)) {
+    const project = { name: null, uid: null };
+    await readTrial({ file, place: '$', project, groups: new Map(), context }, projects);
+    return;
+  }
   for (const [i, project] of (Array.isArray(projects) ? projects : []).entries()) {
     const trials: unknown = isRowObject(project) ? project['trials'] : undefined;
     if (!isRowObject(project) || !Array.isArray(trials)) {
@@ -142,8 +158,12 @@ function readChronos(chronos: RowObject, sink: RunSink): void {
   };
   for (const [name, chrono] of Object.entries(chronos)) {
     push(name, metricNumber(chrono));
-    if (!isRowObject(chrono) || chrono['dtype'] !== 'statstream') continue;
+    if (!isRowObject(chrono)) continue;
     const field = (key: string): number => metricNumber(chrono[key]) ?? Number.NaN;
+    if (chrono['dtype'] !== 'statstream') {
+      for (const [key, value] of shortChrono(chrono, field)) push(`${name}/${key}`, value);
+      continue;
+    }
     // Sums are of values less the first one; the first `drop_obs` values count for the extremes only.
     if (!(field('current_count') > 0)) continue;
     const count = Math.max(field('current_count') - field('drop_obs'), 1);
@@ -155,6 +175,24 @@ function readChronos(chronos: RowObject, sink: RunSink): void {
     push(`${name}/max`, field('max'));
     push(`${name}/total`, field('sum') + field('first_obs') * count);
   }
+}
+
+/**
+ * The short form of a chrono has mean, deviation and extremes. Its `count` is the number of measurements where it says its unit, else
+ * their sum: Track writes the total under that name.
+ */
+function shortChrono(
+  chrono: RowObject,
+  field: (key: string) => number,
+): readonly (readonly [key: string, value: number])[] {
+  const mean = field('avg');
+  if (!Number.isFinite(mean)) return [];
+  const hasUnit = typeof chrono['unit'] === 'string';
+  const total = hasUnit ? field('count') * mean : field('count');
+  const count = hasUnit ? field('count') : Math.round(total / mean);
+  const values = { count, avg: mean, sd: field('sd'), min: field('min'), max: field('max'), total };
+  // Of nothing measured, Track has an infinite minimum.
+  return Object.entries(values).filter(([, value]) => Number.isFinite(value));
 }
 
 function groupNames(groups: unknown): Map<unknown, string> {

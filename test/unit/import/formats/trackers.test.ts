@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { readProfiles } from 'quark-sdk/profiler';
 import { importText } from '../../../support/imported.ts';
 import { damaged, type Files } from '../../../support/mutations.ts';
 import { runs as settings } from '../../../support/property.ts';
@@ -166,6 +167,97 @@ describe('Track', () => {
   });
 });
 
+describe('what Track prints', () => {
+  const report = (chronos: object): Files => ({
+    'report.json': JSON.stringify({
+      revision: 1,
+      name: 'final_trial_2',
+      description: 'almost graduating',
+      version: 'a8c3',
+      tags: { workers: 8, hpo: 'byopt' },
+      parameters: { batch_size: 32, lr: 0.1 },
+      metadata: {},
+      metrics: { epoch_loss: { 0: 2.25, 1: 2.5 } },
+      chronos,
+      errors: [],
+      status: { value: 302, name: 'Completed' },
+    }),
+  });
+
+  test('is a run, with the short form of its chronos', async () => {
+    const { report: done, runs } = await importText(
+      report({
+        runtime: 3142.5,
+        batch_time: { avg: 0.5, min: 0.25, max: 445.5, sd: 12.5, count: 3751, unit: 's' },
+      }),
+    );
+    expect(done.problems).toEqual([]);
+    expect(runs).toHaveLength(1);
+    expect(runs[0]?.name).toBe('final_trial_2');
+    expect(runs[0]?.reader.run).toMatchObject({
+      config: { batch_size: 32, lr: 0.1 },
+      tags: ['track', 'workers=8', 'hpo=byopt'],
+    });
+    expect(runs[0]?.reader.effectiveStatus).toBe('completed');
+    expect(runs[0]?.metrics).toEqual({
+      epoch_loss: [
+        [0, null, 2.25],
+        [1, null, 2.5],
+      ],
+      'chronos/runtime': [[0, null, 3142.5]],
+      'chronos/batch_time/count': [[0, null, 3751]],
+      'chronos/batch_time/avg': [[0, null, 0.5]],
+      'chronos/batch_time/sd': [[0, null, 12.5]],
+      'chronos/batch_time/min': [[0, null, 0.25]],
+      'chronos/batch_time/max': [[0, null, 445.5]],
+      'chronos/batch_time/total': [[0, null, 1875.5]],
+    });
+  });
+
+  test('without a unit has the sum under the name count; of nothing there is no extreme', async () => {
+    const { runs } = await importText(
+      report({
+        step: { avg: 0.5, min: 0.25, max: 1, sd: 0.1, count: 6 },
+        never: { avg: 0, min: 'Infinity', max: '-Infinity', sd: 0, count: 0, unit: 's' },
+      }),
+    );
+    const { metrics } = runs[0] ?? expect.fail();
+    expect(metrics['chronos/step/count']).toEqual([[0, null, 12]]);
+    expect(metrics['chronos/step/total']).toEqual([[0, null, 6]]);
+    expect(metrics['chronos/never/count']).toEqual([[0, null, 0]]);
+    expect(metrics).not.toHaveProperty('chronos/never/min');
+  });
+});
+
+describe('a profile that was imported', () => {
+  const fixture = (name: string): string =>
+    readFileSync(
+      fileURLToPath(new URL(`../../../fixtures/quark-profiler/${name}.yaml`, import.meta.url)),
+      'utf8',
+    );
+
+  test.each(['full', 'docs_key_variant'])('has its scopes, in bytes: %s', async (name) => {
+    const { runs } = await importText({ [`${name}.yaml`]: fixture(name) });
+    const [profile] = await readProfiles(runs[0]?.reader ?? expect.fail());
+    expect(profile?.scopes).toMatchObject([{ name: 'Model Loading', depth: 0 }]);
+    expect(profile?.scopes[0]?.endMs).toBeCloseTo(5666.78, 6);
+    expect(profile?.scopes[0]?.peaks).toMatchObject({ rss_bytes: 2048 * 2 ** 20 });
+    expect(profile?.summary).toMatchObject({
+      total_seconds: 45.7781,
+      rss_peak_bytes: Math.round(2051.33 * 2 ** 20),
+      gpu_peak_bytes: Math.round(1024.5 * 2 ** 20),
+    });
+    expect(profile?.endedMs).toBeCloseTo(45_778.1, 6);
+  });
+
+  test('of a program that crashed has no end', async () => {
+    const { runs } = await importText({ 'crash.yaml': fixture('crashed_no_summary') });
+    const [profile] = await readProfiles(runs[0]?.reader ?? expect.fail());
+    expect(profile?.endedMs).toBeNull();
+    expect(profile?.checkpoints.length).toBeGreaterThan(0);
+  });
+});
+
 describe("AMD Quark's profiler", () => {
   test('gives checkpoints and the summary, also where a name has quotes in it', async () => {
     const { report, runs } = await importText(PROFILE);
@@ -183,9 +275,10 @@ describe("AMD Quark's profiler", () => {
       1_709_395_200_125, 1_709_395_201_500,
     ]);
     const events = await runs[0]?.reader.readEvents();
-    expect(events?.map(({ payload }) => payload)).toEqual([
+    expect(events?.map(({ payload }) => payload)).toMatchObject([
       { name: 'Start' },
-      { name: 'Load "big" model Start' },
+      { name: 'Load "big" model Start', values: { rss_bytes: 2 ** 31 } },
+      { summary: { total_seconds: 1.5 } },
     ]);
     expect(runs[0]?.reader.run.status).toBe('completed');
   });
