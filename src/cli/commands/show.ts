@@ -43,7 +43,7 @@ export const showCommand: Command = {
       if (args.flag('json')) {
         const rest = {
           ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
-          ...(progress?.share == null ? {} : { progress: progressJson(progress) }),
+          ...(hasShare(progress) ? { progress: progressJson(progress) } : {}),
           ...(timers.length === 0 ? {} : { timers: timers.map(timerJson) }),
           ...(profiles === 0 ? {} : { profile_count: profiles }),
           ...(superseded === 0 ? {} : { superseded_rows: superseded }),
@@ -81,6 +81,11 @@ function countTypes(records: readonly ArtifactRecord[]): Readonly<Record<string,
   for (const { artifactType } of records)
     counts.set(artifactType, (counts.get(artifactType) ?? 0) + 1);
   return Object.fromEntries([...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Whether the run says how long it is. */
+function hasShare(progress: RunProgress | undefined): progress is RunProgress {
+  return progress !== undefined && progress.share !== null;
 }
 
 function progressJson(progress: RunProgress): object {
@@ -173,9 +178,9 @@ function describe(
     ...(thinning === undefined
       ? []
       : [['downsampled', downsamplingText(thinning)] as [string, string]]),
-    ...(progress?.share == null
-      ? []
-      : [['progress', progressText(progress, reader.isLive)] as [string, string]]),
+    ...(hasShare(progress)
+      ? [['progress', progressText(progress, reader.isLive)] as [string, string]]
+      : []),
     ...(profiles === 0
       ? []
       : [
