@@ -5,7 +5,7 @@ import { ladder } from '../../signals/ladder.ts';
 import type { SeriesPair } from '../../signals/roles/role-types.ts';
 import { observe, ofMetric } from '../../signals/observe.ts';
 import { positionAt, sayPosition } from '../../signals/positions.ts';
-import { levelOf, levelRange, noiseOf } from '../../signals/profile.ts';
+import { hasMargin, levelOf, levelRange, noiseOf } from '../../signals/profile.ts';
 import { defineRule } from '../../signals/rule.ts';
 import {
   type Observation,
@@ -188,7 +188,7 @@ function overfittingOf(
   const isSigned = [pair.train, pair.validation].some((one) => signals.profile(one).isSigned);
   const verdict = isAbsolute
     ? absoluteGap(gaps, t.overfittingMinPoints)
-    : judge(compared, gaps, t, { trainStart, chance, isSigned, signals });
+    : judge(compared, gaps, t, { pair, trainStart, chance, isSigned, signals });
   if (verdict === undefined) return undefined;
   const { best, from, gap, kind, rise } = verdict;
   const last = median(validation.subarray(-t.overfittingMinPoints));
@@ -282,6 +282,7 @@ type Limits = ThresholdValues<keyof typeof THRESHOLDS>;
 
 /** What is known beside the two losses. */
 type Beside = {
+  readonly pair: SeriesPair;
   readonly trainStart: number;
   /** Loss of a model that has learned nothing; NaN where it is not known. */
   readonly chance: number;
@@ -310,7 +311,8 @@ function judge(
     isPositive: !beside.isSigned,
   };
   const isLong = validation.length >= 2 * minPoints && course.isPositive;
-  const risen = regression(course, gaps, t);
+  const isMargin = hasMargin(beside.signals.profile(beside.pair.train));
+  const risen = regression(course, gaps, { ...t, unit: isMargin ? beside.trainStart : 0 });
   // A rise too small to count may be all there is of a validation that stopped.
   if (risen !== undefined && risen.lost >= MILD_LOSS) return risen;
   const stuck = isLong ? generalisesNot(course, minPoints, beside) : undefined;
@@ -325,7 +327,11 @@ function judge(
 function regression(
   { best, isPositive, last, lastTrain, noise, train, validation }: Course,
   gaps: Float64Array,
-  { overfittingMinPoints: minPoints, overfittingMinRegression: minRegression }: Limits,
+  {
+    overfittingMinPoints: minPoints,
+    overfittingMinRegression: minRegression,
+    unit: leastUnit,
+  }: Limits & { readonly unit: number },
 ): Verdict | undefined {
   const { length } = validation;
   const lowest = validation[best] ?? Number.NaN;
@@ -345,7 +351,8 @@ function regression(
   const lastGap = median(gaps.subarray(-minPoints));
   return {
     kind: 'risen',
-    gap: (lastGap - (lastGap >= 0 ? Math.min(0, gaps[best] ?? 0) : 0)) / unit,
+    // A loss of margins is nearly zero where most samples are right: a multiple of that is little, beside what it cost at the start.
+    gap: (lastGap - (lastGap >= 0 ? Math.min(0, gaps[best] ?? 0) : 0)) / Math.max(unit, leastUnit),
     from: length - above,
     best,
     rise: (last - lowest) / unit,

@@ -128,6 +128,11 @@ describe('losses of margins', () => {
 
   test('validation lies beside the mean of the batches, not beside a median of zero', () => {
     expect(findAlert('overfitting_onset', { metrics: [margins(0.2), validation] })).toBeUndefined();
+    // A rise from next to nothing to little.
+    const back = metric('val/loss', 12, (i) => 0.042 + 0.05 * Math.exp(-i / 2) + 0.001 * i, 20);
+    expect(findAlert('overfitting_onset', { metrics: [margins(0.1), back] })?.severity).not.toBe(
+      'critical',
+    );
     const high = metric('val/loss', 12, () => 0.2, 20);
     expect(
       findAlert('overfitting_onset', { metrics: [margins(0.005), high] })?.severity,
