@@ -54,8 +54,8 @@ export function profileYaml(profile: Profile): string {
   for (const { atMs, name, timeMs, values } of profile.checkpoints) {
     lines.push(
       `- step: ${JSON.stringify(name)}`,
-      `  timestamp: ${decimal(timeMs / 1000)}`,
-      `  relative_time_secs: ${decimal(atMs / 1000)}`,
+      `  timestamp: ${decimal(seconds(timeMs))}`,
+      `  relative_time_secs: ${decimal(seconds(atMs))}`,
     );
     const written = withChildren(values);
     for (const [key, measure] of CHECKPOINT_KEYS)
@@ -106,6 +106,11 @@ function definitions(checkpoint: readonly Note[], summary: readonly Note[]): str
 
 function entry(indent: string, key: string, value: number | undefined): string[] {
   return value === undefined ? [] : [`${indent}${key}: ${decimal(value)}`];
+}
+
+/** With microseconds, which clocks of programs have, and without the noise of a division. */
+function seconds(ms: number): number {
+  return Math.round(ms * 1000) / 1e6;
 }
 
 function mebibytes(bytes: number | undefined): number | undefined {
