@@ -167,12 +167,12 @@ test('tensorboard: the event file of a resumed run is that of one that was not i
     const { records } = await readArtifacts(run.reader);
     return {
       metrics: run.metrics,
-      artifacts: records.map(({ artifactKey, artifactType, sha256, step }) => [
-        artifactKey,
-        artifactType,
-        sha256,
-        step,
-      ]),
+      // Those of one batch come by kind.
+      artifacts: records
+        .map(({ artifactKey, artifactType, sha256, step }) =>
+          JSON.stringify([artifactKey, artifactType, sha256, step]),
+        )
+        .sort(),
     };
   };
   try {

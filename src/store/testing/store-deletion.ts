@@ -306,18 +306,19 @@ export function describeDeletion(location: LocationUnderTest): void {
     });
 
     test('wrong arguments are refused before anything is written', async () => {
-      const wrong: Promise<unknown>[] = [
-        location.store.deleteRun('../up'),
-        location.store.deleteRun(RUN_ID, { keepMs: -1 }),
-        location.store.deleteRun(RUN_ID, { keepMs: Number.NaN }),
-        location.store.deleteRun(RUN_ID, { by: '' }),
-        location.store.archiveRun(''),
-        location.store.restoreRun('a/b'),
-        location.store.findDeletedRun('a b'),
-        location.store.purgeDeletedRuns(Number.NaN),
-        location.store.purgeDeletedRuns(0, ['../up']),
+      const wrong: (() => Promise<unknown>)[] = [
+        () => location.store.deleteRun('../up'),
+        () => location.store.deleteRun(RUN_ID, { keepMs: -1 }),
+        () => location.store.deleteRun(RUN_ID, { keepMs: Number.NaN }),
+        () => location.store.deleteRun(RUN_ID, { by: '' }),
+        () => location.store.archiveRun(''),
+        () => location.store.restoreRun('a/b'),
+        () => location.store.findDeletedRun('a b'),
+        () => location.store.purgeDeletedRuns(Number.NaN),
+        () => location.store.purgeDeletedRuns(0, ['../up']),
       ];
-      for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'invalid_input' });
+      for (const call of wrong)
+        await expect(call()).rejects.toMatchObject({ code: 'invalid_input' });
       expect(await location.store.listDeletedRuns()).toEqual([]);
     });
   });

@@ -166,19 +166,20 @@ export function describeRuns(location: LocationUnderTest): void {
     });
 
     test('wrong arguments are refused before anything is written', async () => {
-      const wrong: Promise<unknown>[] = [
-        location.store.createRun(runOf({ id: '../up' })),
-        location.store.createRun(runOf({ id: 'ends.' })),
-        location.store.createRun(runOf({ id: 'run_2', startedAtMs: Number.NaN })),
-        location.store.createRun(runOf({ id: 'run_2', projectName: '' })),
-        location.store.updateRun({ ...runOf(), revision: 0 }),
-        location.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
-        location.store.listRuns({ limit: -1 }),
-        location.store.listRuns({ startedMinMs: Number.NaN }),
-        location.store.renewLease(RUN_ID, 'holder', 0),
-        location.store.renewLease(RUN_ID, '', 10),
+      const wrong: (() => Promise<unknown>)[] = [
+        () => location.store.createRun(runOf({ id: '../up' })),
+        () => location.store.createRun(runOf({ id: 'ends.' })),
+        () => location.store.createRun(runOf({ id: 'run_2', startedAtMs: Number.NaN })),
+        () => location.store.createRun(runOf({ id: 'run_2', projectName: '' })),
+        () => location.store.updateRun({ ...runOf(), revision: 0 }),
+        () => location.store.ensureProject({ id: '', name: 'x', createdAtMs: 1 }),
+        () => location.store.listRuns({ limit: -1 }),
+        () => location.store.listRuns({ startedMinMs: Number.NaN }),
+        () => location.store.renewLease(RUN_ID, 'holder', 0),
+        () => location.store.renewLease(RUN_ID, '', 10),
       ];
-      for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'invalid_input' });
+      for (const call of wrong)
+        await expect(call()).rejects.toMatchObject({ code: 'invalid_input' });
       expect(await location.store.listRuns()).toHaveLength(1);
       expect(await location.store.listProjects()).toHaveLength(0);
       expect(await location.store.listLeases()).toHaveLength(0);

@@ -117,7 +117,9 @@ describe('the suite', () => {
       }),
       (store) => ({ replaceSegments: async () => true, getBlob: (hash) => store.getBlob(hash) }),
       () => ({ renewLease: async () => ({ runId: 'run_1', holder: 'a', expiresAtMs: 0 }) }),
-      () => ({ deleteRun: async () => Promise.reject(new Error('no')) }),
+      () => ({
+        deleteRun: async (id) => ({ id, projectName: 'digits', deletedAtMs: 1, purgeAtMs: 2 }),
+      }),
     ];
     for (const change of broken) {
       const failed = await failuresOf(change);
