@@ -33,7 +33,14 @@ export function describeSweeps(place: LocationUnderTest): void {
         place.clock.nowMs += 1;
         expect(await sweep(true)).toMatchObject({ blobs: 1, bytes: size, isDone: false });
         expect(await has(unnamed)).toBe(true);
-        expect(await sweep()).toEqual({ blobs: 1, bytes: size, named: 2, isDone: true });
+        expect(await sweep()).toEqual({
+          blobs: 1,
+          bytes: size,
+          named: 2,
+          looseFiles: 0,
+          looseBytes: 0,
+          isDone: true,
+        });
         expect([await has(named), await has(part), await has(unnamed)]).toEqual([
           true,
           true,
