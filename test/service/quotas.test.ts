@@ -226,6 +226,8 @@ it('quark quota sets, lists and counts anew at the machine, and shows a user the
   expect((await here(['set', '--user', 'alice', '--runs', 'unlimited'])).stdout).toContain(
     '1 run,',
   );
+  const [line] = (await service.access.audit.list({ action: 'quota.set', limit: 1 })).slice(0, 1);
+  expect(line?.detail).toMatchObject({ runs: 'unlimited' });
   expect((await here(['recount'])).stdout).toMatch(/^Counted \d+ spaces anew/);
   for (const [wrong, code] of [
     [['set', '--user', 'alice'], 2],

@@ -119,7 +119,7 @@ export class QuotaBook {
           project === undefined ? { kind: 'user', id: owner.id } : { kind: 'project', id: project },
         ownerId: owner.id,
         ...(project === undefined ? {} : { space }),
-        detail: { user, ...next },
+        detail: { user, ...sayLimits(next) },
       });
       yield* putQuota({ ownerId: owner.id, limits: next, project: found }, nowMs);
     });
@@ -296,4 +296,14 @@ function reportOf(
 ): QuotaReport {
   const used = { usedBytes: usage.bytes, usedRuns: usage.runs, usedSegments: usage.segments };
   return { ...of, ...limits, ...used };
+}
+
+/** Limits as a line of the audit log says them: what nothing limits has no number. */
+function sayLimits(limits: QuotaLimits): Record<string, number | string | null> {
+  return Object.fromEntries(
+    QUOTA_RESOURCES.map((resource) => {
+      const limit = limits[resource];
+      return [resource, limit === Number.MAX_SAFE_INTEGER ? 'unlimited' : limit];
+    }),
+  );
 }
