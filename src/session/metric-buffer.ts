@@ -1,6 +1,7 @@
 /** Metric samples in memory: one typed array a column, reused from flush to flush. */
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { RowBuffer } from './buffered-writer.ts';
+import { MetricSummaries } from '../records/metric-summaries.ts';
 import type { MetricKey } from '../read/metric-record.ts';
 
 const FIRST_CAPACITY = 1024;
@@ -20,10 +21,13 @@ export class MetricBuffer implements RowBuffer {
   #descriptions = new Map<number, string>();
   #metadata = new Map<number, string>();
   readonly #names: string[] = [];
+  /** Of all rows that were taken. */
+  readonly summaries = new MetricSummaries();
 
   /** Introduces a key before its first sample. */
   addKey(key: MetricKey): void {
     this.#names[key.id] = key.key;
+    this.summaries.addSeries(key.id, key.key);
   }
 
   /** NaN stands for a missing step or epoch. */
@@ -51,6 +55,13 @@ export class MetricBuffer implements RowBuffer {
   }
 
   take(maxRows: number): RowBatch[] {
+    this.summaries.addRows({
+      rowCount: this.rowCount,
+      series: this.#keys,
+      values: this.#values,
+      steps: this.#steps,
+      timesMs: this.#times,
+    });
     const batches: RowBatch[] = [];
     for (let from = 0; from < this.rowCount; from += maxRows)
       batches.push(this.#batch(from, Math.min(this.rowCount, from + maxRows)));

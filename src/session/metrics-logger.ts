@@ -120,6 +120,7 @@ export class MetricsLogger implements AsyncDisposable {
     this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions, {
       finish: () => this.#aggregators.forEach((aggregator) => aggregator.finish()),
     });
+    this.#handle.summarize(this.#buffer.summaries);
   }
 
   /** How many samples are buffered, how many were dropped, and why writing failed last. */

@@ -10,6 +10,7 @@ import {
 } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity, RunStatus } from '../records/literals.ts';
+import type { MetricSummaries } from '../records/metric-summaries.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import type { RecordingHealth } from './storing/recording-health.ts';
 
@@ -69,6 +70,8 @@ export interface RunHandle {
   onOver(listener: OverListener): void;
   /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until it is ended. */
   requestStop(reason: string): void;
+  /** The record of the run is to have these summaries of metrics, as they are when it is written. */
+  summarize(summaries: Pick<MetricSummaries, 'rowCount' | 'toJson'>): void;
   /** Called with appended segments, as the store has them: the lease is renewed and merging considered. */
   appended(table: string, segments: readonly SegmentManifest[]): void;
 }

@@ -9,6 +9,8 @@ import {
 import { generationOf } from '../records/shapes/run.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
+import { metricTable } from '../records/metric.ts';
+import type { MetricSummaries } from '../records/metric-summaries.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { persistenceOf } from '../store/persistence.ts';
 import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
@@ -40,6 +42,7 @@ import { LateRunStore } from './storing/run-store.ts';
 import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
 import { endInterrupted, leavePage } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
+import { RunSummaries } from './run-summaries.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
 
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
@@ -60,6 +63,7 @@ export class SessionCore implements RunHandle {
   readonly #run: SessionRun;
   readonly #runStore: LateRunStore;
   readonly #housekeeping: Housekeeping;
+  readonly #summaries: RunSummaries;
   readonly #isStoreOwned: boolean;
   readonly #claim: Claim;
   readonly #platform: Platform;
@@ -119,6 +123,7 @@ export class SessionCore implements RunHandle {
       onWorks: () => this.#storageWorks(),
     });
     this.#events = new EventQueue(this, holder);
+    this.#summaries = new RunSummaries(clock, (edit) => this.change(edit));
     this.#writeRetry = new Retry(clock, () => this.#writeWaiting());
     this.#endRetry = new Retry(clock, () => this.#endLate());
   }
@@ -226,7 +231,13 @@ export class SessionCore implements RunHandle {
     this.#abort.abort(new DOMException(message, 'AbortError'));
   }
 
+  summarize(summaries: Pick<MetricSummaries, 'rowCount' | 'toJson'>): void {
+    this.#summaries.add(summaries);
+  }
+
   appended(table: string, segments: readonly SegmentManifest[]): void {
+    if (table === metricTable.table && this.#ending === undefined && this.#summaries.isDue())
+      void tolerate(() => this.#summaries.publish());
     this.#listeners.appended(table, segments);
     this.#claim.touch();
     this.#housekeeping.appended(table, segments.length, this.#ending === undefined && !this.fenced);
@@ -272,6 +283,7 @@ export class SessionCore implements RunHandle {
   async #flush(): Promise<void> {
     const results = await this.#writers.ask((writer) => writer.drain());
     throwFirst([...results, ...(await Promise.allSettled([this.#writeWaiting()]))]);
+    await this.#summaries.publish();
   }
 
   /**
@@ -343,7 +355,7 @@ export class SessionCore implements RunHandle {
     await this.#events.append(lastWord);
     const run = await this.#run.change(this.store, (current) => {
       checkRunning(current, 'ended again');
-      return { status, endedAt: lastWord.event.timestamp };
+      return { status, endedAt: lastWord.event.timestamp, ...this.#summaries.changeOf(current) };
     });
     this.#status = status;
     this.#stop();
@@ -391,6 +403,7 @@ export class SessionCore implements RunHandle {
 
   async #leave(): Promise<void> {
     await this.#closeWriters();
+    await this.#summaries.publish();
     this.#stop();
   }
 
@@ -400,6 +413,7 @@ export class SessionCore implements RunHandle {
       this.#isClosing = true;
       try {
         await this.#closeWriters();
+        await this.#summaries.publish();
       } catch (error) {
         if (this.strictMode || !isRecordingFailure(error)) throw error;
         this.#postpone(undefined, false, error);

@@ -3,6 +3,9 @@
  * settled by the rules below, so that nothing a person did is lost: two clients may have resumed one run, and a run may
  * have ended while the service was away.
  */
+import { canonicalJson, type JsonObject } from '../base/json.ts';
+import { sha256OfText } from '../base/sha256.ts';
+import { joinSummaries } from '../records/metric-summaries.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { withArchived } from '../store/run-rules.ts';
 import type { StoredRun } from '../store/store.ts';
@@ -67,7 +70,22 @@ export function mergeRuns(
     if (winning[key] === undefined) delete document[key];
     else document[key] = winning[key];
   }
-  return { ...merged, document: JSON.stringify(document) };
+  const { configHash: _hash, configRevision: _revision, ...rest } = merged;
+  return { ...rest, ...configOf(document, local, remote), document: JSON.stringify(document) };
+}
+
+/** The hash of the merged configuration; one that neither side had is counted by the stores. */
+function configOf(
+  document: JsonMap,
+  local: RunForm,
+  remote: RunForm,
+): Pick<RunForm, 'configHash' | 'configRevision'> {
+  if (local.configHash === undefined && remote.configHash === undefined) return {};
+  const { config } = document;
+  const configHash = sha256OfText(canonicalJson(isJsonObject(config) ? config : {}));
+  const known = [local, remote].find((side) => side.configHash === configHash);
+  const configRevision = known?.configRevision;
+  return { configHash, ...(configRevision === undefined ? {} : { configRevision }) };
 }
 
 /** Whether two forms of a run say the same, the generation included. */
@@ -112,13 +130,35 @@ function endOf(run: RunForm): number {
 
 function mergeField(key: string, base: unknown, local: unknown, remote: unknown): unknown {
   if (isSame(local, remote)) return local;
-  if (key === 'tags' && [base, local, remote].every(isTextList))
-    return mergeTags(base as string[], local as string[], remote as string[]);
+  if (key === 'tags' || key === 'groups') {
+    // A document leaves out groups where there are none.
+    const [before, mine, theirs] = [base ?? [], local ?? [], remote ?? []];
+    if (isTextList(before) && isTextList(mine) && isTextList(theirs))
+      return mergeTags(before, mine, theirs);
+  }
+  if (key === 'metric_summaries' && isJsonObject(local) && isJsonObject(remote))
+    return joinSummaries(local, remote);
+  if (MERGED_BY_NAME.has(key)) return mergeByName(base, local, remote);
   if (key === 'resume_count' && typeof local === 'number' && typeof remote === 'number')
     return Math.max(local, remote);
   if (key === 'updated_at' && typeof local === 'string' && typeof remote === 'string')
     return local > remote ? local : remote;
   return pick(base, local, remote);
+}
+
+/** Objects of which each side may have changed other values than the other one. */
+const MERGED_BY_NAME: ReadonlySet<string> = new Set(['config', 'metadata', 'summary']);
+
+function mergeByName(base: unknown, local: unknown, remote: unknown): unknown {
+  if (isSame(local, remote) || !isJsonObject(local) || !isJsonObject(remote))
+    return isSame(local, remote) ? local : pick(base, local, remote);
+  const before = isJsonObject(base) ? base : undefined;
+  const merged = new Map<string, unknown>();
+  for (const name of new Set([...Object.keys(local), ...Object.keys(remote)])) {
+    const value = mergeByName(before?.[name], local[name], remote[name]);
+    if (value !== undefined) merged.set(name, value);
+  }
+  return Object.fromEntries(merged);
 }
 
 /** What was added on either side is there, what was taken off on either side is not. */
@@ -183,6 +223,10 @@ function parseDocument(text: string): JsonMap | undefined {
   } catch {
     return undefined;
   }
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isTextList(value: unknown): value is string[] {

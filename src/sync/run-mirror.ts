@@ -168,7 +168,8 @@ export class RunMirror {
     base: BaseRun | undefined,
   ): Promise<boolean> {
     // What a service that was put back says is no change that somebody made there.
-    const known = base?.isForgotten === true ? undefined : base;
+    const isPutBack = base !== undefined && found.revision < base.remoteRevision;
+    const known = base?.isForgotten === true || isPutBack ? undefined : base;
     if (known !== undefined && (await this.#pullArchived(local, found, known))) return false;
     const common = commonOf(base, local, found);
     const isTakenOver = generationOf(found) > common.remote;
