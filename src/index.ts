@@ -100,6 +100,14 @@ export type {
 export { hasTimes } from './read/run-times.ts';
 export { listRuns, type RunListFilter, type RunSummary } from './read/runs.ts';
 export {
+  findRuns,
+  type FindRunsOptions,
+  type RunComparisons,
+  type RunMatch,
+  type RunMatches,
+  type FindRunsQuery,
+} from './read/find-runs.ts';
+export {
   DEFAULT_KEEP_UNNAMED_MS,
   sweepBlobs,
   type BlobSweepReport,

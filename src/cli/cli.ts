@@ -35,6 +35,7 @@ import { serveCommand } from './commands/serve.ts';
 import { shareCommand } from './commands/access/share.ts';
 import { showCommand } from './commands/show.ts';
 import { syncCommand } from './commands/sync.ts';
+import { noteCommand, renameCommand, tagCommand } from './commands/describe.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/access/users.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -63,6 +64,9 @@ const COMMANDS: readonly Command[] = [
   queryCommand,
   rmCommand,
   undeleteCommand,
+  renameCommand,
+  noteCommand,
+  tagCommand,
   dashboardCommand,
   demoCommand,
   serveCommand,

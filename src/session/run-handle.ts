@@ -71,7 +71,7 @@ export interface RunHandle {
   /** Asks the training to stop: aborts {@link signal} and records why. The run goes on until it is ended. */
   requestStop(reason: string): void;
   /** The record of the run is to have these summaries of metrics, as they are when it is written. */
-  summarize(summaries: Pick<MetricSummaries, 'rowCount' | 'toJson'>): void;
+  summarize(source: Pick<MetricSummaries, 'rowCount' | 'toJson'>): void;
   /** Called with appended segments, as the store has them: the lease is renewed and merging considered. */
   appended(table: string, segments: readonly SegmentManifest[]): void;
 }

@@ -3,18 +3,20 @@ import type { Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { joinSummaries, type MetricSummaries } from '../records/metric-summaries.ts';
 import type { RunRecord } from '../records/run.ts';
+import { tolerate } from './storing/housekeeping.ts';
 import type { RunEdit } from './session-run.ts';
 
 /** While a run goes on, its record is not written more often for summaries alone. */
 const PUBLISH_EVERY_MS = 30_000;
 
-type Source = Pick<MetricSummaries, 'rowCount' | 'toJson'>;
+/** Summaries that grow with each batch of rows. */
+export type SummarySource = Pick<MetricSummaries, 'rowCount' | 'toJson'>;
 
 /** See the top of this file. */
 export class RunSummaries {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #change: (edit: RunEdit) => Promise<unknown>;
-  readonly #sources = new Set<Source>();
+  readonly #sources = new Set<SummarySource>();
   #publishedRows = 0;
   #publishedAtMs: number;
 
@@ -24,13 +26,14 @@ export class RunSummaries {
     this.#publishedAtMs = clock.now();
   }
 
-  add(source: Source): void {
+  add(source: SummarySource): void {
     this.#sources.add(source);
   }
 
-  /** Whether it is time to bring a run up to date that goes on. */
-  isDue(): boolean {
-    return this.#clock.now() - this.#publishedAtMs >= PUBLISH_EVERY_MS && this.#hasNew;
+  /** Brings a run up to date that goes on, where it is time. */
+  appended(): void {
+    if (this.#clock.now() - this.#publishedAtMs >= PUBLISH_EVERY_MS)
+      void tolerate(() => this.publish());
   }
 
   /** Brings the stored run up to date, unless it is. */

@@ -9,12 +9,9 @@ import {
 import { generationOf } from '../records/shapes/run.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
-import { metricTable } from '../records/metric.ts';
-import type { MetricSummaries } from '../records/metric-summaries.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { persistenceOf } from '../store/persistence.ts';
 import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
-import type { RefusedSegment } from '../store/sync-control.ts';
 import { AnswerLimit } from './storing/answer-limit.ts';
 import { Claim } from './storing/claim.ts';
 import { EventQueue } from './event-queue.ts';
@@ -39,10 +36,10 @@ import type { SessionOptions } from './run-options.ts';
 import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 import { LateRunStore } from './storing/run-store.ts';
-import { segmentRefused, sessionFenced, stopRequested, storageCleared } from './session-notices.ts';
+import { askToStop, noticeRefused, sessionFenced, storageCleared } from './session-notices.ts';
 import { endInterrupted, leavePage } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
-import { RunSummaries } from './run-summaries.ts';
+import { RunSummaries, type SummarySource } from './run-summaries.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
 
 /** How long a process that was asked to stop waits for the service: what is left is sent by the next one. */
@@ -109,7 +106,11 @@ export class SessionCore implements RunHandle {
       fence: this.#fence,
       answers: run.strictMode ? undefined : new AnswerLimit(clock),
       isMadeAgain: !run.strictMode,
-      createRun: (opened) => this.#createRun(opened),
+      createRun: async (opened) => {
+        await this.#run.create(opened);
+        // If the lease fails, the next renewal restores it.
+        if (!this.strictMode) await tolerate(() => this.#claim.renew(opened));
+      },
       onOpened: (opened) => void this.#begin(opened).catch(() => undefined),
       onCleared: (rows) => this.#cleared(rows),
     });
@@ -225,19 +226,13 @@ export class SessionCore implements RunHandle {
   }
 
   requestStop(reason: string): void {
-    if (this.#abort.signal.aborted) return;
-    const message = `Asked to stop: ${reason}.`;
-    this.notify(stopRequested(message, reason));
-    this.#abort.abort(new DOMException(message, 'AbortError'));
+    askToStop(this, this.#abort, reason);
   }
 
-  summarize(summaries: Pick<MetricSummaries, 'rowCount' | 'toJson'>): void {
-    this.#summaries.add(summaries);
-  }
+  readonly summarize = (source: SummarySource): void => this.#summaries.add(source);
 
   appended(table: string, segments: readonly SegmentManifest[]): void {
-    if (table === metricTable.table && this.#ending === undefined && this.#summaries.isDue())
-      void tolerate(() => this.#summaries.publish());
+    if (this.#ending === undefined) this.#summaries.appended();
     this.#listeners.appended(table, segments);
     this.#claim.touch();
     this.#housekeeping.appended(table, segments.length, this.#ending === undefined && !this.fenced);
@@ -436,15 +431,9 @@ export class SessionCore implements RunHandle {
     if (this.#isStoreOwned) await this.store.close();
   }
 
-  async #createRun(store: Store): Promise<void> {
-    await this.#run.create(store);
-    // If the lease fails, the next renewal restores it.
-    if (!this.strictMode) await tolerate(() => this.#claim.renew(store));
-  }
-
   /** Once the store is open. */
   async #begin(store: Store): Promise<void> {
-    const undo = store.sync?.onRefused(this.runId, (segment) => this.#refused(segment));
+    const undo = store.sync?.onRefused(this.runId, (segment) => noticeRefused(this, segment));
     if (undo !== undefined) this.#undo.push(undo);
     await store.spill?.begin(this.runId, this.holder);
     const drop = this.#platform.tab?.hold(store.uri, this.holder, this.#fence.live[0]);
@@ -479,11 +468,6 @@ export class SessionCore implements RunHandle {
   async #writeChanges(): Promise<void> {
     await this.#run.flush(this.store);
     this.recording.worked('run');
-  }
-
-  #refused(segment: RefusedSegment): void {
-    // An event about an event that was refused would be refused as well, and so on.
-    if (segment.table !== eventTable.table) this.notify(segmentRefused(segment));
   }
 
   #stop(): void {

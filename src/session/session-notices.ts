@@ -1,16 +1,24 @@
 /** Events that a session records about itself. */
+import { eventTable } from '../records/event.ts';
 import type { EventSeverity } from '../records/literals.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { RefusedSegment } from '../store/sync-control.ts';
-import type { Notice } from './run-handle.ts';
+import type { Notice, RunHandle } from './run-handle.ts';
 
 function noticeOf(eventType: string, severity: EventSeverity, payload: JsonObject): Notice {
   return { eventType, severity, step: null, epoch: null, payload };
 }
 
-/** The training was asked to stop. */
-export function stopRequested(message: string, reason: string): Notice {
-  return noticeOf('stop_requested', 'warning', { message, reason });
+/** Asks the training to stop, once: aborts its signal and records why. */
+export function askToStop(
+  session: Pick<RunHandle, 'notify'>,
+  abort: AbortController,
+  reason: string,
+): void {
+  if (abort.signal.aborted) return;
+  const message = `Asked to stop: ${reason}.`;
+  session.notify(noticeOf('stop_requested', 'warning', { message, reason }));
+  abort.abort(new DOMException(message, 'AbortError'));
 }
 
 /** Another session has taken the run over. */
@@ -22,17 +30,20 @@ export function sessionFenced(error: Error, holder: string, generation: number):
   });
 }
 
-/** The service has rejected a segment permanently. */
-export function segmentRefused(segment: RefusedSegment): Notice {
+/** Records that the service has rejected a segment permanently. */
+export function noticeRefused(session: Pick<RunHandle, 'notify'>, segment: RefusedSegment): void {
   const { batchNumber, message, reason, rowCount, table, writerId } = segment;
-  return noticeOf('sync_segment_refused', 'error', {
+  // An event about an event that was refused would be refused as well, and so on.
+  if (table === eventTable.table) return;
+  const payload = {
     table,
     writer_id: writerId,
     batch_number: batchNumber,
     row_count: rowCount,
     reason,
     message,
-  });
+  };
+  session.notify(noticeOf('sync_segment_refused', 'error', payload));
 }
 
 /** The stored run was removed during the session, with the number of lost rows by table. */

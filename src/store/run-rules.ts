@@ -6,6 +6,7 @@ import { lapsedLeaseShape, type LapsedLease, type StoredLease } from '../records
 import { projectShape } from '../records/shapes/project.ts';
 import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
+import { isFound, whereOf } from './run-facts.ts';
 import {
   type DeletedRun,
   type Lease,
@@ -125,8 +126,12 @@ export function copyRun(run: Omit<StoredRun, 'revision'>, revision: number): Sto
 }
 
 /** Runs of a filter in the order of `listRuns`. */
-export function selectRuns(runs: Iterable<StoredRun>, filter: RunFilter): readonly StoredRun[] {
-  const found = [...runs].filter((run) => matchesRunFilter(run, filter)).sort(compareRuns);
+export function selectRuns(
+  runs: Iterable<StoredRun>,
+  filter: RunFilter,
+  live: ReadonlySet<string> = NO_RUNS,
+): readonly StoredRun[] {
+  const found = [...runs].filter((run) => matchesRunFilter(run, filter, live)).sort(compareRuns);
   const start = filter.offset ?? 0;
   return found.slice(start, filter.limit === undefined ? undefined : start + filter.limit);
 }
@@ -299,14 +304,23 @@ export function storeClosed(uri: string): SessionStoreError {
   );
 }
 
-function matchesRunFilter(run: StoredRun, filter: RunFilter): boolean {
+/** Runs that sessions are at work on, by the leases that have not lapsed. */
+export function liveRuns(leases: Iterable<StoredLease>, nowMs: number): ReadonlySet<string> {
+  return new Set(selectLeases(leases, nowMs).map(({ runId }) => runId));
+}
+
+const NO_RUNS: ReadonlySet<string> = new Set();
+
+function matchesRunFilter(run: StoredRun, filter: RunFilter, live: ReadonlySet<string>): boolean {
+  const where = whereOf(filter);
   return (
     (filter.projectName === undefined || run.projectName === filter.projectName) &&
     (filter.statuses === undefined || filter.statuses.includes(run.status)) &&
     (filter.startedMinMs === undefined || run.startedAtMs >= filter.startedMinMs) &&
     (filter.startedMaxMs === undefined || run.startedAtMs <= filter.startedMaxMs) &&
     (filter.archived === undefined || filter.archived === (run.archivedAtMs !== undefined)) &&
-    (filter.tags === undefined || filter.tags.every((tag) => run.tags.includes(tag)))
+    (filter.tags === undefined || filter.tags.every((tag) => run.tags.includes(tag))) &&
+    (where === undefined || isFound(run, where, live.has(run.id)))
   );
 }
 

@@ -8,7 +8,6 @@ import type {
   DeletedRun,
   Lease,
   NewSegment,
-  RunFilter,
   SegmentManifest,
   SegmentRead,
   SegmentReference,
@@ -26,6 +25,7 @@ import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import { deleteProjectThere, listDeletedThere } from './http-deletion.ts';
+import { listRunsThere } from './http-runs.ts';
 import { lapsedLeasesThere } from './http-leases.ts';
 import {
   API_PATH,
@@ -33,7 +33,6 @@ import {
   MAX_KEY_CHARS_IN_URL,
   MAX_RUNS_PER_BATCH_QUERY,
   MAX_RUNS_PER_LEASE_QUERY,
-  MAX_RUNS_PER_PAGE,
   MAX_RUNS_PER_PURGE,
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
@@ -134,48 +133,8 @@ class HttpStore implements StoreDriver {
     }
   };
 
-  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
-    const { archived, ...rest } = filter;
-    try {
-      return await this.#listPages(filter);
-    } catch (error) {
-      // A service that is older than archiving refuses the parameter: none of its runs is archived.
-      if (archived === undefined || !isQuarkError(error, 'invalid_input')) throw error;
-      if (error.details['field'] !== 'archived') throw error;
-      return archived ? [] : this.#listPages(rest);
-    }
-  };
-
-  /** Page by page: the server bounds the runs of one answer. */
-  async #listPages(filter: RunFilter): Promise<readonly StoredRun[]> {
-    // An empty list of statuses matches no run; a query cannot say "an empty list".
-    if (filter.statuses?.length === 0) return [];
-    const found = new Map<string, StoredRun>();
-    const limit = filter.limit ?? Number.POSITIVE_INFINITY;
-    for (let offset = filter.offset ?? 0; found.size < limit;) {
-      const pageSize = Math.min(MAX_RUNS_PER_PAGE, limit - found.size);
-      const answer = await this.#client.json('GET /runs', {
-        query: {
-          limit: pageSize,
-          offset: offset > 0 ? offset : undefined,
-          project: filter.projectName,
-          status: filter.statuses,
-          tag: filter.tags,
-          startedMinMs: filter.startedMinMs,
-          startedMaxMs: filter.startedMaxMs,
-          archived: filter.archived,
-        },
-      });
-      const page = answer.list('runs').map((one) => checkAnsweredRun(decodeRun(one)));
-      for (const run of page) found.set(run.id, run);
-      // A page may be closed early, where documents are long.
-      const next = answer.get('next');
-      if (typeof next === 'number' ? next <= offset : page.length < pageSize || next === null)
-        break;
-      offset = typeof next === 'number' ? next : offset + page.length;
-    }
-    return [...found.values()];
-  }
+  readonly listRuns: Store['listRuns'] = (filter = {}) =>
+    listRunsThere(this.#client, filter, () => this.listLeases());
 
   readonly updateRun: Store['updateRun'] = async (run) => {
     const params = { runId: run.id };

@@ -1,5 +1,6 @@
 /** What a line of the table of routes is made of: parameters, bodies, answers, and who may ask. */
 import { checkCount, checkInstant, checkLiteral, checkPositive } from '../base/assert.ts';
+import { checkCondition } from '../records/run-condition.ts';
 import {
   BYTES_MEDIA_TYPE,
   JSON_MEDIA_TYPE,
@@ -218,6 +219,13 @@ export function textOf(description?: string, isRequired = false): Parameter<stri
 /** A text that may be given several times. */
 export function repeated(description: string): Repeated {
   return { ...textOf(description), schema: list(text), isRepeated: true };
+}
+
+/** A condition on runs. */
+export function conditionOf(): Parameter<string> {
+  const description =
+    'A condition on what runs are found by, as JSON: ["lte","config.lr",0.1], ["eq",PATH,VALUE], ["in",PATH,...VALUES], ["exists",PATH], ["like",PATH,PATTERN], ["not",C], ["and",C,...], ["or",C,...].';
+  return { ...textOf(description), read: checkCondition };
 }
 
 /** An integer from 0 on. */

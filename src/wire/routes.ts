@@ -34,6 +34,7 @@ import {
   blob,
   bytes,
   count,
+  conditionOf,
   countOf,
   flagOf,
   instantOf,
@@ -144,6 +145,7 @@ export const ROUTES = {
       startedMaxMs: instantOf('Started at this instant or before.'),
       archived: flagOf('Only archived runs, or only the others; both unless given.'),
       text: textOf('Text in the id, the project, the commit, a tag or the configuration.'),
+      where: conditionOf(),
       limit: countOf('At most 500, which is the default.'),
       offset: countOf(
         'Runs to pass over, before `text` and `config` are looked at: `next` of the page before.',

@@ -10,6 +10,7 @@ import {
 import { testStore } from '../../src/store/testing/test-store.ts';
 import { describeProjects } from './store-projects.ts';
 import { describeRowDeletion } from './store-rows.ts';
+import { describeFinding } from './store-finding.ts';
 import { describeSweeps } from './store-sweeps.ts';
 
 /** The suite. `hasNotes` for stores at hand; `serves` false for stores that no service is made of. */
@@ -34,6 +35,8 @@ export function describeStore(
 
     describeRowDeletion(place);
     if (sweeps !== false) describeSweeps(place);
-    if (options.onlyBytes !== true) describeProjects(place);
+    if (options.onlyBytes === true) return;
+    describeProjects(place);
+    describeFinding(place);
   });
 }

@@ -1,10 +1,12 @@
 /** `quark runs`: the runs of a store, newest first. */
 import {
+  findRuns,
   hasTimes,
   listDeletedRuns,
   listRuns,
   RUN_STATUSES,
   type DeletedRun,
+  type FindRunsQuery,
   type RunSummary,
 } from '../../index.ts';
 import { UsageError } from '../support/args.ts';
@@ -19,6 +21,7 @@ import {
   type Command,
   type CommandContext,
 } from '../support/command.ts';
+import { parseRunConditions } from '../support/run-conditions.ts';
 import { duration, localTime, table } from '../support/text.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -38,6 +41,17 @@ export const runsCommand: Command = {
         choices: RUN_STATUSES,
       },
       tag: { kind: 'list', value: 'TAG', help: 'Only runs with this tag.' },
+      group: { kind: 'list', value: 'NAME', help: 'Only runs of this group.' },
+      name: {
+        kind: 'text',
+        value: 'PATTERN',
+        help: 'Only runs with this name; % stands for any text.',
+      },
+      where: {
+        kind: 'list',
+        value: 'CONDITION',
+        help: 'Only runs of which this holds: config.lr<=0.1, val/loss.best<0.3, tags.workers>=8. Several are joined by "and".',
+      },
       archived: { kind: 'flag', help: 'Only runs in the archive, which are left out otherwise.' },
       deleted: {
         kind: 'flag',
@@ -59,16 +73,31 @@ export const runsCommand: Command = {
     const project = args.text('project');
     const statuses = args.list('status');
     const tags = args.list('tag');
+    const options = {
+      archived: args.flag('archived'),
+      limit: args.count('limit') ?? DEFAULT_LIMIT,
+    };
+    const found = conditionsOf(args);
     const runs = await withStore({ io, args }, (store) =>
-      listRuns(store, {
-        ...(project === undefined ? {} : { project }),
-        ...(statuses === undefined
-          ? {}
-          : { statuses: RUN_STATUSES.filter((status) => statuses.includes(status)) }),
-        ...(tags === undefined ? {} : { tags }),
-        archived: args.flag('archived'),
-        limit: args.count('limit') ?? DEFAULT_LIMIT,
-      }),
+      found === undefined
+        ? listRuns(store, {
+            ...(project === undefined ? {} : { project }),
+            ...(statuses === undefined
+              ? {}
+              : { statuses: RUN_STATUSES.filter((status) => statuses.includes(status)) }),
+            ...(tags === undefined ? {} : { tags }),
+            ...options,
+          })
+        : findRuns(
+            store,
+            {
+              ...found,
+              ...(project === undefined ? {} : { project }),
+              ...(statuses === undefined ? {} : { status: statuses }),
+              ...(tags === undefined ? {} : { tags }),
+            },
+            options,
+          ),
     );
     if (args.flag('json')) await io.stdout.write(jsonText(runs.map(summaryJson)));
     else if (runs.length === 0) await io.stderr.write('No runs.\n');
@@ -76,6 +105,9 @@ export const runsCommand: Command = {
       const text = table<RunSummary>(
         [
           { title: 'RUN', cell: ({ run }) => run.id },
+          ...(runs.some(({ run }) => run.name !== null)
+            ? [{ title: 'NAME', cell: nameOf, isElastic: true }]
+            : []),
           { title: 'PROJECT', cell: ({ run }) => run.projectName, isElastic: true },
           {
             title: 'STATUS',
@@ -84,6 +116,9 @@ export const runsCommand: Command = {
           },
           { title: 'STARTED', cell: ({ run }) => (hasTimes(run) ? localTime(run.startedAt) : '-') },
           { title: 'TOOK', cell: took, align: 'right' },
+          ...(runs.some(({ run }) => run.groups.length > 0)
+            ? [{ title: 'GROUPS', cell: groupsOf, isElastic: true }]
+            : []),
           { title: 'TAGS', cell: ({ run }) => run.tags.join(', '), isElastic: true },
         ],
         runs,
@@ -96,9 +131,23 @@ export const runsCommand: Command = {
   },
 };
 
+/** The conditions that only `findRuns` knows; undefined where there are none. */
+function conditionsOf(args: CommandContext['args']): FindRunsQuery | undefined {
+  const [groups, name, where] = [args.list('group'), args.text('name'), args.list('where')];
+  if (groups === undefined && name === undefined && where === undefined) return undefined;
+  return {
+    ...(groups === undefined ? {} : { groups }),
+    ...(name === undefined ? {} : { name: { like: name } }),
+    ...(where === undefined ? {} : parseRunConditions(where, 'runs')),
+  };
+}
+
+const nameOf = ({ run }: RunSummary): string => run.name ?? '-';
+const groupsOf = ({ run }: RunSummary): string => run.groups.join(', ');
+
 async function showDeleted({ io, args, style }: CommandContext): Promise<number> {
   const project = args.text('project');
-  for (const name of ['status', 'tag', 'archived'])
+  for (const name of ['status', 'tag', 'archived', 'group', 'where'])
     if (args.list(name) !== undefined || args.flag(name))
       throw new UsageError(`--${name} does not go with --deleted`, 'runs');
   const all = await withStore({ io, args }, (store) => listDeletedRuns(store));

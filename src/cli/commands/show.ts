@@ -158,7 +158,11 @@ function describe(
 ): string {
   const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
+    ...optionalRow('name', run.name),
+    ...optionalRow('description', run.description),
     ['project', onTerminal(run.projectName)],
+    ...optionalRow('job type', run.jobType),
+    ...optionalRow('groups', run.groups.length === 0 ? null : run.groups.join(', ')),
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
     ['started', hasTimes(run) ? localTime(run.startedAt) : '-'],
     ['ended', run.endedAt === null || !hasTimes(run) ? '-' : localTime(run.endedAt)],
@@ -190,21 +194,45 @@ function describe(
           ],
         ]),
     ['parent run', onTerminal(run.parentRunId ?? '-')],
+    ...optionalRow('configuration', configurationOf(run)),
     ['git commit', onTerminal(run.gitCommit ?? '-')],
     ['files', onTerminal(run.runPath)],
   ];
   const parts = [
     `${style.bold(run.id)}\n${columns(rows)}`,
     section('Configuration', run.config, style),
+    section('Summary', run.summary, style),
+    section('Metadata', run.metadata, style),
     section('Environment', run.environment, style),
     section('Artifacts', artifacts, style),
+    run.notes === null ? '' : `${style.bold('Notes')}\n${onTerminal(run.notes)}\n`,
   ];
   if (metricKeys.length > 0)
     parts.push(
-      `${style.bold('Metrics')}\n${metricKeys.map((key) => `  ${onTerminal(key)}\n`).join('')}`,
+      `${style.bold('Metrics')}\n${columns(metricKeys.map((key) => [onTerminal(key), valuesOf(run.metricSummaries[key])]))}`,
     );
   if (timers.length > 0) parts.push(timerTable(timers, style));
   return parts.filter((part) => part !== '').join('\n');
+}
+
+function configurationOf({ configHash, configRevision }: RunReader['run']): string | null {
+  if (configHash === null) return null;
+  const revision = configRevision === null ? '' : `, revision ${configRevision}`;
+  return `${configHash.slice(0, 12)}${revision}`;
+}
+
+function optionalRow(title: string, value: string | null): readonly [string, string][] {
+  return value === null ? [] : [[title, onTerminal(value)]];
+}
+
+/** The last and the best value of a metric, as far as the run remembers them. */
+function valuesOf(summary: unknown): string {
+  if (typeof summary !== 'object' || summary === null) return '';
+  const part = (name: string): readonly string[] => {
+    const value: unknown = Reflect.get(summary, name);
+    return typeof value === 'number' || typeof value === 'string' ? [`${name} ${value}`] : [];
+  };
+  return [...part('last'), ...part('best')].join(', ');
 }
 
 function section(title: string, values: Readonly<Record<string, unknown>>, style: Style): string {

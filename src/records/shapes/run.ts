@@ -1,6 +1,7 @@
 /** A run as a store lists it. */
 import { invalidInput } from '../../base/errors.ts';
 import { checkHash, checkId, checkRunId, checkStorable } from '../../base/names.ts';
+import { checkCondition } from '../run-condition.ts';
 import {
   count,
   defineShape,
@@ -98,6 +99,8 @@ const filterFields = {
   startedMaxMs: optional(instantMs()),
   /** True: only archived runs. False: only the others. */
   archived: optional(trueOrFalse()),
+  /** A condition on what runs are found by, as JSON: see `run-condition.ts`. */
+  where: optional(text({ check: checkCondition })),
   limit: optional(count()),
   offset: optional(count()),
 };

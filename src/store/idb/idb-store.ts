@@ -21,6 +21,7 @@ import type { OpenStorageOptions } from '../registry.ts';
 import {
   compareText,
   copyRun,
+  liveRuns,
   projectIdTaken,
   runIdTaken,
   agedLease,
@@ -148,10 +149,12 @@ class IdbStore implements StoreDriver {
     this.#connection.read(['runs'], (tx) => tx.objectStore('runs').get(runId));
 
   readonly listRuns: Store['listRuns'] = async (filter = {}) =>
-    this.#connection.read(['runs'], async (tx) => {
+    this.#connection.read(['runs', 'leases'], async (tx) => {
+      const leases = filter.where === undefined ? [] : await tx.objectStore('leases').getAll();
+      const live = liveRuns(leases, this.#clock.now());
       if (filter.limit === undefined)
-        return selectRuns(await tx.objectStore('runs').getAll(), filter);
-      return newestRuns(tx, filter, filter.limit + (filter.offset ?? 0));
+        return selectRuns(await tx.objectStore('runs').getAll(), filter, live);
+      return newestRuns(tx, filter, live);
     });
 
   readonly updateRun: Store['updateRun'] = async (run) =>
@@ -278,15 +281,16 @@ function isWebKit(): boolean {
 async function newestRuns(
   tx: IdbTransaction<'readonly'>,
   filter: RunFilter,
-  count: number,
+  live: ReadonlySet<string>,
 ): Promise<readonly StoredRun[]> {
-  const { limit: _limit, offset, ...conditions } = filter;
+  const { limit = 0, offset = 0, ...conditions } = filter;
+  const count = limit + offset;
   const found: StoredRun[] = [];
   let cursor =
     count === 0 ? null : await tx.objectStore('runs').index('byStart').openCursor(null, 'prev');
   while (cursor !== null && found.length < count) {
-    found.push(...selectRuns([cursor.value], conditions));
+    found.push(...selectRuns([cursor.value], conditions, live));
     if (found.length < count) cursor = await cursor.continue();
   }
-  return found.slice(offset ?? 0);
+  return found.slice(offset);
 }

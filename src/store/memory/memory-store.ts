@@ -17,6 +17,7 @@ import {
 import {
   compareText,
   copyRun,
+  liveRuns,
   projectIdTaken,
   projectOfRun,
   runIdTaken,
@@ -165,8 +166,9 @@ class MemoryStore implements StoreDriver {
   };
 
   readonly listRuns: Store['listRuns'] = async (filter = {}) => {
-    const { runs } = this.#data;
-    return selectRuns(runs.values(), filter).map((run) => copyRun(run, run.revision));
+    const { leases, runs } = this.#data;
+    const live = liveRuns(leases.values(), this.#clock.now());
+    return selectRuns(runs.values(), filter, live).map((run) => copyRun(run, run.revision));
   };
 
   readonly updateRun: Store['updateRun'] = async (run) => {

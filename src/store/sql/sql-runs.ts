@@ -29,14 +29,12 @@ import {
   textCell,
   together,
   type SqlAttempt,
-  type SqlValue,
   type SqlWork,
   sqlOne,
   type SqlCall,
 } from './sql-database.ts';
 import {
   type RunChanges,
-  type RunFilter,
   type StoredProject,
   type StoredRun,
   type UpdateResult,
@@ -60,7 +58,7 @@ export const NEXT_ORDER = `(SELECT coalesce(max(others.last_order), 0) + 1 FROM 
   UNION ALL SELECT max(change_order) AS last_order FROM deleted_runs WHERE space = ?) AS others)`;
 
 /** `LIMIT` where no limit was given: SQLite has no OFFSET without one. */
-const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 /** A project that is there and is removed before it is read is made again, so many times. */
 const MAX_PROJECT_ATTEMPTS = 20;
 /** Leases of so many runs are asked for by name. */
@@ -193,45 +191,6 @@ export function* findRun(space: string, runId: string): SqlWork<StoredRun | unde
     runId,
   );
   return row === undefined ? undefined : runs.read(row, {});
-}
-
-export function* listRuns(space: string, filter: RunFilter): SqlWork<readonly StoredRun[]> {
-  const conditions = ['space = ?'];
-  const params: SqlValue[] = [space];
-  if (filter.projectName !== undefined) {
-    conditions.push('project_name = ?');
-    params.push(filter.projectName);
-  }
-  if (filter.statuses !== undefined) {
-    conditions.push(
-      filter.statuses.length === 0 ? '1 = 0' : `status IN (${placeholders(filter.statuses)})`,
-    );
-    params.push(...filter.statuses);
-  }
-  if (filter.startedMinMs !== undefined) {
-    conditions.push('started_at_ms >= ?');
-    params.push(filter.startedMinMs);
-  }
-  if (filter.startedMaxMs !== undefined) {
-    conditions.push('started_at_ms <= ?');
-    params.push(filter.startedMaxMs);
-  }
-  if (filter.archived !== undefined)
-    conditions.push(`archived_at_ms IS ${filter.archived ? 'NOT NULL' : 'NULL'}`);
-  for (const tag of filter.tags ?? []) {
-    conditions.push(
-      'EXISTS (SELECT 1 FROM run_tags WHERE run_tags.space = ? AND run_tags.run_id = runs.id AND run_tags.tag = ?)',
-    );
-    params.push(space, tag);
-  }
-  const rows = yield sql(
-    `SELECT ${runs.selected} FROM runs WHERE ${conditions.join(' AND ')}
-     ORDER BY started_at_ms DESC, id DESC LIMIT ? OFFSET ?`,
-    ...params,
-    filter.limit ?? NO_LIMIT,
-    filter.offset ?? 0,
-  );
-  return rows.map((row) => runs.read(row, {}));
 }
 
 export function* updateRun(

@@ -14,8 +14,10 @@ import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
 import { hiddenSpace, sqlDeletion } from './sql-deletion.ts';
 import { sqlNotes, sqlSnapshot } from './sql-notes.ts';
+import { listRuns } from './sql-find-runs.ts';
 import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
+import { hasUnindexed, INDEXED_AT_ONCE, indexRuns } from './sql-facts.ts';
 import * as segmentsOf from './sql-segments.ts';
 import { ensureIdentity, readIdentity } from './store-identity.ts';
 import {
@@ -162,8 +164,19 @@ class SqlStore implements StoreDriver {
   readonly findRun: Store['findRun'] = async (runId) =>
     this.#database.read(() => runs.findRun(this.#space, runId));
 
-  readonly listRuns: Store['listRuns'] = async (filter = {}) =>
-    this.#database.read(() => runs.listRuns(this.#space, filter));
+  readonly listRuns: Store['listRuns'] = async (filter = {}) => {
+    if (filter.where !== undefined && this.isWritable) await this.#indexRuns();
+    const nowMs = this.#parts.clock.now();
+    return this.#database.read(() => listRuns(this.#space, filter, nowMs));
+  };
+
+  /** Brings the facts of runs up to date, some at a time: others write in between. */
+  async #indexRuns(): Promise<void> {
+    if (!(await this.#database.read(() => hasUnindexed(this.#space)))) return;
+    const next = (): Promise<number> =>
+      this.#database.transaction(() => indexRuns(this.#space), this.#lane('facts'));
+    while ((await next()) === INDEXED_AT_ONCE);
+  }
 
   readonly updateRun: Store['updateRun'] = async (run) =>
     this.#database.transaction(
