@@ -144,7 +144,7 @@ export function changedForm(
 }
 
 /** What a store has besides the document, and what a run of before did not have, is left out of the document. */
-function documentOf(run: RunRecord): string {
+export function documentOf(run: RunRecord): string {
   const { config_hash: _hash, config_revision: _revision, ...dict } = run.toDict();
   const said = Object.entries(dict).filter(
     ([name, value]) => !OFTEN_EMPTY.has(name) || !isEmpty(value),
@@ -167,7 +167,8 @@ function isEmpty(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-function storedForm(run: RunRecord): Omit<StoredRun, 'revision'> {
+/** A run as stores have it. */
+export function storedForm(run: RunRecord): Omit<StoredRun, 'revision'> {
   const { configHash, configRevision } = run;
   return {
     ...(configHash === null ? {} : { configHash }),

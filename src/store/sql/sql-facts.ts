@@ -3,7 +3,7 @@
  * recording does not wait for them. A run whose facts are behind is compared as it is, so an answer is right at any time.
  */
 import {
-  meetsCondition,
+  compares,
   type FactValue,
   type RunComparison,
   type RunCondition,
@@ -28,8 +28,9 @@ const runs = sqlShape(runShape);
 /** Runs whose facts are written in one transaction. */
 export const INDEXED_AT_ONCE = 100;
 const FACTS_AT_ONCE = 100;
-/** Texts that a pattern is compared with here, rather than run by run. */
-const MAX_LIKE_TEXTS = 5000;
+/** Texts that a pattern is compared with here, rather than run by run; and of those that are like it, as many as a statement may name. */
+const MAX_LIKE_TEXTS = 20_000;
+const MAX_NAMED_TEXTS = 5000;
 
 const NUMBER = 0;
 const TEXT = 1;
@@ -178,11 +179,8 @@ function* testOf(
   );
   if (rows.length > MAX_LIKE_TEXTS) return undefined;
   const comparison = { kind, path, values };
-  return isOneOf(
-    rows
-      .map((row) => textCell(row, 0))
-      .filter((text) => meetsCondition(new Map([[path, [text]]]), comparison)),
-  );
+  const like = rows.map((row) => textCell(row, 0)).filter((text) => compares(text, comparison));
+  return like.length > MAX_NAMED_TEXTS ? undefined : isOneOf(like);
 }
 
 function isOneOf(values: readonly FactValue[]): SqlCondition {

@@ -2,6 +2,8 @@
  * Metrics of Aim as its own SDK exports them: data frames with the names of runs and metrics, written as CSV. Columns of contexts say
  * which side a value is of, columns of parameters are settings of the run.
  */
+import { toLabel } from '../../../base/names.ts';
+import { contextText, type MetricContext } from '../../../base/series-key.ts';
 import type { InputFile } from '../../../codecs/input.ts';
 import { CsvReader } from '../../../codecs/csv/csv-reader.ts';
 import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
@@ -12,6 +14,7 @@ import { runNameOf } from '../sink/run-names.ts';
 
 const NAME = 'metric.name';
 const CONTEXT = 'metric.context.';
+const CONTEXT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const SETTING = 'run.';
 const HASH = 'run.hash';
 
@@ -35,7 +38,7 @@ class AimTable {
   readonly #reader: CsvReader;
   readonly #columns = new Map<string, number>();
   /** Columns of contexts, which have the side of a value. */
-  #contexts: readonly number[] = [];
+  #contexts: readonly (readonly [name: string, column: number])[] = [];
   #settings: readonly (readonly [name: string, column: number])[] = [];
   readonly #sinks = new Map<string, RunSink>();
   #badCount = 0;
@@ -76,7 +79,10 @@ class AimTable {
     for (let i = 0; i < Math.min(cellCount, kinds.length); i++)
       this.#columns.set(this.#reader.text(i).trim(), i);
     const entries = [...this.#columns];
-    this.#contexts = entries.flatMap(([name, i]) => (name.startsWith(CONTEXT) ? [i] : []));
+    this.#contexts = entries.flatMap(([column, i]) => {
+      const name = column.startsWith(CONTEXT) ? column.slice(CONTEXT.length) : '';
+      return CONTEXT_NAME.test(name) ? [[name, i] as const] : [];
+    });
     this.#settings = entries
       .filter(([name]) => name.startsWith(SETTING) && name !== HASH)
       .map(([name, i]) => [name.slice(SETTING.length), i]);
@@ -104,12 +110,10 @@ class AimTable {
       return;
     }
     const sink = await this.#sinkOf(this.#text(HASH));
-    const side = this.#contexts
-      .map((column) => this.#reader.text(column).trim())
-      .filter((text) => text !== '' && !/^nan$/i.test(text));
+    const { context, side } = this.#contextOf();
     const metric = name.startsWith('__system__')
       ? `system/${name.slice('__system__'.length)}`
-      : [...side, name].join('/');
+      : `${[...side, name].join('/')}${contextText(context)}`;
     sink.push(
       sink.metric(metric),
       this.#number('value'),
@@ -118,6 +122,23 @@ class AimTable {
       instantFromText(this.#text('time')),
     );
     if (sink.isFull) await sink.flush();
+  }
+
+  /** The subset says which side a value is of; every other name of a context is one of the series. */
+  #contextOf(): { readonly side: readonly string[]; readonly context: MetricContext } {
+    const side: string[] = [];
+    const context = new Map<string, string | number>();
+    for (const [name, column] of this.#contexts) {
+      const text = this.#reader.text(column).trim();
+      if (text === '' || /^nan$/i.test(text)) continue;
+      const label = toLabel(text);
+      if (name === 'subset') side.push(text);
+      else if (label !== undefined) {
+        const number = numberFromText(label) ?? Number.NaN;
+        context.set(name, Number.isFinite(number) ? number : label);
+      }
+    }
+    return { side, context: Object.fromEntries(context) };
   }
 
   async #sinkOf(hash: string): Promise<RunSink> {

@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { checkLabel } from '../../../base/names.ts';
 import { runRecord, type RunRecord } from '../../../records/run.ts';
 import { metricTable } from '../../../records/metric.ts';
+import { storedForm } from '../../../session/run-lifecycle.ts';
 import { TABLES } from '../../../records/tables.ts';
 import { gatherRows } from '../../../segment/batch-ops.ts';
 import { checkListedKeys, checkNames } from '../../../segment/check-names.ts';
@@ -352,15 +353,7 @@ export class QuarkRestore {
     const { store } = this.#target;
     const runPath = `${store.location.storeRoot}/runs/${run.id}`;
     const placed = runRecord.create({ ...run, projectId, runPath });
-    return {
-      id: run.id,
-      projectId,
-      projectName: run.projectName,
-      status: run.status,
-      startedAtMs: Date.parse(run.startedAt),
-      tags: run.tags,
-      document: JSON.stringify(placed.toDict()),
-    };
+    return storedForm(placed);
   }
 
   #refuse(entry: PartEntry, reason: string): void {

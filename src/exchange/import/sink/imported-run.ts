@@ -1,11 +1,13 @@
 /** The record of an imported run: made before its first row, completed after its last. */
 import { toLabel } from '../../../base/names.ts';
 import { createId } from '../../../base/ids.ts';
-import type { JsonObject } from '../../../base/json.ts';
+import { canonicalJson, type JsonObject } from '../../../base/json.ts';
+import { sha256OfText } from '../../../base/sha256.ts';
 import { parseRun } from '../../../read/runs.ts';
+import { joinSummaries } from '../../../records/metric-summaries.ts';
 import { runRecord } from '../../../records/run.ts';
 import { schemaVersionOf } from '../../../schema/version.ts';
-import { changeRun } from '../../../session/run-lifecycle.ts';
+import { changeRun, documentOf } from '../../../session/run-lifecycle.ts';
 import type { Store } from '../../../store/store.ts';
 import type { ImportedRun } from './importer.ts';
 import type { InputFile } from '../../../codecs/input.ts';
@@ -79,7 +81,7 @@ export async function openRunFor(store: Store, run: NewImportedRun): Promise<Ope
       status: record.status,
       startedAtMs: run.startedAtMs,
       tags: record.tags,
-      document: JSON.stringify(record.toDict()),
+      document: documentOf(record),
     });
   } catch (error) {
     // Another import of the same files was faster. Both write the same batches, and each is kept once.
@@ -107,6 +109,9 @@ export async function finishRun(
   await changeRun(store, runId, Date.now(), (run) => ({
     status: written.status,
     config: written.config,
+    configHash: sha256OfText(canonicalJson(written.config)),
+    configRevision: null,
+    metricSummaries: joinSummaries(run.metricSummaries, written.metricSummaries),
     environment: {
       ...written.environment,
       import: {

@@ -2,20 +2,37 @@
  * One imported run on its way into a store. Everything about it follows from what is imported: the same files give the same run id and
  * the same batches, so an import that was cut off is gone on with, and one that is repeated writes nothing twice.
  */
-import { invalidInput, messageOf } from '../../../base/errors.ts';
+import { invalidInput, isQuarkError, messageOf } from '../../../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../../../base/json.ts';
-import { checkEventType, parseKey, toLabel } from '../../../base/names.ts';
+import {
+  checkEventType,
+  parseKey,
+  splitKey,
+  toLabel,
+  withoutContext,
+} from '../../../base/names.ts';
+import {
+  checkSeriesKey,
+  contextKey,
+  contextOf,
+  type MetricContext,
+} from '../../../base/series-key.ts';
 import { PART_BYTES, putPayload } from '../../../instruments/artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../../../instruments/artifacts/payload.ts';
 import { artifactTable } from '../../../records/artifact.ts';
 import { eventTable } from '../../../records/event.ts';
 import type { ArtifactPayloadFormat, RunStatus } from '../../../records/literals.ts';
 import { metricTable } from '../../../records/metric.ts';
+import {
+  joinSummaries,
+  MAX_SUMMARIZED_SERIES,
+  MetricSummaries,
+} from '../../../records/metric-summaries.ts';
 import type { TableDefinition } from '../../../schema/table.ts';
 import { batchOfRows } from '../../../segment/batch-ops.ts';
 import { SEQUENCE_COLUMN } from '../../../segment/encode.ts';
 import { createSegment } from '../../../segment/manifest.ts';
-import type { RowBatch } from '../../../codecs/arrow/vectors.ts';
+import type { KeyVector, RowBatch } from '../../../codecs/arrow/vectors.ts';
 import { MetricBuffer } from '../../../session/metric-buffer.ts';
 import type { NewSegment, Store } from '../../../store/store.ts';
 import { toBoundedJson } from './import-json.ts';
@@ -63,6 +80,7 @@ export type WrittenRun = {
   /** The same, as far as a run record has room. */
   readonly listedNames: JsonObject;
   readonly rowCount: number;
+  readonly metricSummaries: JsonObject;
   readonly firstTimeMs: number | null;
   readonly lastTimeMs: number | null;
 };
@@ -95,6 +113,9 @@ export class RunWriter implements TableSink {
   /** Values whose step cannot be one. */
   #badSteps = 0;
   #hasLongName = false;
+  /** Of rows that come as columns, with the numbers of their series. */
+  readonly #tables = new MetricSummaries();
+  readonly #tableIds = new Map<string, number>();
   readonly #configuration = new Map<string, unknown>();
   readonly #environment = new Map<string, unknown>();
   readonly #tags = new Set<string>();
@@ -239,6 +260,7 @@ export class RunWriter implements TableSink {
     if (table === metricTable && keys?.kind === 'key') {
       this.#rowCount += batch.rowCount;
       for (const key of keys.dictionary) this.#names.set(key, key);
+      this.#summarize(batch, keys);
     }
     const times = columns.get('timestamp');
     if (times?.kind === 'number')
@@ -248,6 +270,29 @@ export class RunWriter implements TableSink {
       }
     this.#pendingRows += batch.rowCount;
     this.#add(table, { rowCount: batch.rowCount, columns });
+  }
+
+  /** Summaries of rows that come as columns. */
+  #summarize(batch: RowBatch, keys: KeyVector): void {
+    const numbers = (name: string): Float64Array => {
+      const column = batch.columns.get(name);
+      return column?.kind === 'number' || column?.kind === 'f64'
+        ? Float64Array.from(column.values)
+        : new Float64Array(batch.rowCount).fill(Number.NaN);
+    };
+    const ids = keys.dictionary.map((key) => {
+      const id = this.#tableIds.get(key) ?? this.#tableIds.size;
+      if (!this.#tableIds.has(key)) this.#tables.addSeries(id, key);
+      this.#tableIds.set(key, id);
+      return id;
+    });
+    this.#tables.addRows({
+      rowCount: batch.rowCount,
+      series: Int32Array.from(keys.indices, (index) => ids[index] ?? MAX_SUMMARIZED_SERIES),
+      values: numbers('value'),
+      steps: numbers('step'),
+      timesMs: numbers('timestamp'),
+    });
   }
 
   async flush(): Promise<void> {
@@ -291,21 +336,20 @@ export class RunWriter implements TableSink {
       names: Object.fromEntries(this.#names),
       listedNames: bounded(this.#names),
       rowCount: this.#rowCount,
+      metricSummaries: joinSummaries(this.#buffer.summaries.toJson(), this.#tables.toJson()),
       firstTimeMs: Number.isFinite(this.#firstTimeMs) ? this.#firstTimeMs : null,
       lastTimeMs: Number.isFinite(this.#lastTimeMs) ? this.#lastTimeMs : null,
     };
   }
 
   #addMetric(name: string): number {
-    const { format, keyRules, limits, problem } = this.#config;
+    const { limits, problem } = this.#config;
     if (this.#names.size >= limits.maxKeys) {
       problem(`Metric "${short(name)}" is left out: a run may have ${limits.maxKeys} metrics.`);
       return -1;
     }
     // Two names must never become one metric: the second keeps a name of its own.
-    const wanted = [conventionalKey(name, format, keyRules), conventionalKey(name, format, [])];
-    let key = wanted.find((candidate) => candidate !== undefined && !this.#names.has(candidate));
-    key ??= this.#freeKey(wanted[1] ?? wanted[0]);
+    const key = this.#keyOf(name);
     if (key === undefined) {
       problem(
         `A metric called ${JSON.stringify(short(name))} is left out: no key can be made of it.`,
@@ -313,9 +357,9 @@ export class RunWriter implements TableSink {
       return -1;
     }
     try {
-      const parts = parseKey('name', key);
+      const parts = splitKey(checkSeriesKey('name', key));
       const id = this.#names.size;
-      this.#buffer.addKey({ id, key, namespace: parts.namespace, name: parts.name });
+      this.#buffer.addKey({ id, ...parts });
       this.#names.set(key, name);
       this.#originals[id] = name;
       this.#nextStep[id] = 0;
@@ -327,11 +371,29 @@ export class RunWriter implements TableSink {
     }
   }
 
-  #freeKey(base: string | undefined): string | undefined {
+  /** A key for a name that has none yet; undefined where none can be made of it. */
+  #keyOf(name: string): string | undefined {
+    const { format, keyRules } = this.#config;
+    const context = contextOf(name);
+    const metric = context === null ? name : withoutContext(name);
+    const wanted = [conventionalKey(metric, format, keyRules), conventionalKey(metric, format, [])];
+    try {
+      const key = wanted
+        .map((one) => (one === undefined ? undefined : contextKey(one, context)))
+        .find((candidate) => candidate !== undefined && !this.#names.has(candidate));
+      return key ?? this.#freeKey(wanted[1] ?? wanted[0], context);
+    } catch (error) {
+      // A metric and its context may be too long together.
+      if (isQuarkError(error, 'invalid_input')) return undefined;
+      throw error;
+    }
+  }
+
+  #freeKey(base: string | undefined, context: MetricContext | null): string | undefined {
     if (base === undefined) return undefined;
     const stem = base.slice(0, 500);
     for (let i = (this.#suffixes.get(stem) ?? 1) + 1; ; i++) {
-      const candidate = `${stem}_${i}`;
+      const candidate = contextKey(`${stem}_${i}`, context);
       if (this.#names.has(candidate)) continue;
       this.#suffixes.set(stem, i);
       return candidate;
