@@ -99,7 +99,12 @@ function DeletedRun(props: {
 }
 
 function nameOf(run: RunFeed['run']): string {
-  return `${importOf(run)?.name ?? run.projectName} ${shortId(run.id)}`;
+  return `${titleOf(run)} ${shortId(run.id)}`;
+}
+
+/** Its own name; else that of the imported file, or of the project. */
+function titleOf(run: RunFeed['run']): string {
+  return run.name ?? importOf(run)?.name ?? run.projectName;
 }
 
 type HeadProps = {
@@ -117,7 +122,7 @@ function RunHead(props: HeadProps & { readonly resumeHref: string | undefined })
     <header class="page-head run-head">
       <Crumb />
       <div class="run-title row wrap">
-        <h1>{importOf(run)?.name ?? run.projectName}</h1>
+        <h1>{titleOf(run)}</h1>
         <CopyButton text={run.id} label="Copy the run id">
           <span class="run-id quiet code">{shortId(run.id)}</span>
         </CopyButton>
@@ -125,6 +130,11 @@ function RunHead(props: HeadProps & { readonly resumeHref: string | undefined })
           status={isBeingImported(run) ? 'importing' : shownStatus({ effectiveStatus: status })}
         />
         <span class="inline wrap gap-5 tags">
+          {run.groups.map((group) => (
+            <span key={`group ${group}`} class="badge" title="Group">
+              {group}
+            </span>
+          ))}
           {run.tags.map((tag) => (
             <span key={tag} class="tag">
               {tag}

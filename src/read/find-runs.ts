@@ -17,7 +17,7 @@ import {
   type RunComparison,
   type RunCondition,
   type RunOperator,
-} from '../records/run-condition.ts';
+} from '../records/shapes/run-condition.ts';
 import type { Store } from '../store/store.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 

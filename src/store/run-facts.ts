@@ -9,7 +9,7 @@ import {
   type FactValue,
   type RunCondition,
   type FactsByPath,
-} from '../records/run-condition.ts';
+} from '../records/shapes/run-condition.ts';
 import { metricSummariesOf } from '../records/metric-summaries.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import type { StoredRun } from './store.ts';

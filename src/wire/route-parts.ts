@@ -1,6 +1,6 @@
 /** What a line of the table of routes is made of: parameters, bodies, answers, and who may ask. */
 import { checkCount, checkInstant, checkLiteral, checkPositive } from '../base/assert.ts';
-import { checkCondition } from '../records/run-condition.ts';
+import { checkCondition } from '../records/shapes/run-condition.ts';
 import {
   BYTES_MEDIA_TYPE,
   JSON_MEDIA_TYPE,

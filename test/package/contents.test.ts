@@ -210,6 +210,7 @@ describe('exported names', () => {
         "dumpRecord",
         "editRun",
         "endRun",
+        "findRuns",
         "hasTimes",
         "histogramEdges",
         "inactiveUnits",

@@ -12,7 +12,7 @@ const OPERATORS = {
   '~': 'like',
 } as const;
 const CONDITION =
-  /^\s*([^<>=!~\s]+|"[^"]+")\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|[^\s"]+)\s*$/u;
+  /^\s*([^<>=!~\s]+|"[^"]+")\s*(<=|>=|!=|=|<|>|~)\s*("(?:[^"\\]|\\.)*"|[^\s"<>=!~][^\s"]*)\s*$/u;
 const OBJECTS = ['config', 'metadata', 'summary', 'tags'] as const;
 const FIELDS = [
   'id',

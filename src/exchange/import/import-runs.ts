@@ -37,7 +37,8 @@ import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { checkImporters, confidenceOf, isWrongImporter } from './check-importers.ts';
 import { ImportNotes, type ImportNoteLists } from './import-notes.ts';
-import { KnownRun, RunWriter, type WrittenRun } from './sink/run-writer.ts';
+import { KnownRun } from './sink/known-run.ts';
+import { RunWriter, type WrittenRun } from './sink/run-writer.ts';
 import { linearPatterns } from './text/user-patterns.ts';
 
 /** Options of {@link importRuns}. */

@@ -1,7 +1,7 @@
 /** A run as a store lists it. */
 import { invalidInput } from '../../base/errors.ts';
 import { checkHash, checkId, checkRunId, checkStorable } from '../../base/names.ts';
-import { checkCondition } from '../run-condition.ts';
+import { checkCondition } from './run-condition.ts';
 import {
   count,
   defineShape,

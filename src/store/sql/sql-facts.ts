@@ -7,7 +7,7 @@ import {
   type FactValue,
   type RunComparison,
   type RunCondition,
-} from '../../records/run-condition.ts';
+} from '../../records/shapes/run-condition.ts';
 import { runShape } from '../../records/shapes/run.ts';
 import { runFactsOf, LIVE_PATH } from '../run-facts.ts';
 import type { StoredRun } from '../store.ts';

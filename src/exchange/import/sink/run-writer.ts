@@ -36,7 +36,7 @@ import type { KeyVector, RowBatch } from '../../../codecs/arrow/vectors.ts';
 import { MetricBuffer } from '../../../session/metric-buffer.ts';
 import type { NewSegment, Store } from '../../../store/store.ts';
 import { toBoundedJson } from './import-json.ts';
-import type { ImportedEvent, RowPosition, RunSink, TableSink } from './importer.ts';
+import type { ImportedEvent, RowPosition, TableSink } from './importer.ts';
 import { conventionalKey, type KeyRule } from './key-table.ts';
 import type { ImportLimits } from '../../../codecs/limits.ts';
 
@@ -439,24 +439,6 @@ export class RunWriter implements TableSink {
     const isTime = timeMs !== undefined && Math.abs(timeMs) <= 8.64e15;
     return new Date(isTime ? timeMs : this.#config.startedAtMs).toISOString();
   }
-}
-
-/** Takes a run that is in the store already: everything is let go. */
-export class KnownRun implements RunSink {
-  readonly pendingRows = 0;
-  readonly isFull = false;
-
-  metric(): number {
-    return -1;
-  }
-  push(): void {}
-  event(): void {}
-  config(): void {}
-  environment(): void {}
-  tags(): void {}
-  status(): void {}
-  async artifact(): Promise<void> {}
-  async flush(): Promise<void> {}
 }
 
 function bytesOf(

@@ -3,7 +3,7 @@
  * `["not",C]` and `["and",C,C]`. They compare the facts of a run (`run-facts.ts` in the store), which are values under paths. A path may
  * have several values, as `tags` has; a comparison holds where it holds for one of them.
  */
-import { invalidInput } from '../base/errors.ts';
+import { invalidInput } from '../../base/errors.ts';
 
 /** Comparisons. `like` knows `%` for any text and `_` for one character; `ilike` is the same whatever the case. */
 export const RUN_OPERATORS = [
