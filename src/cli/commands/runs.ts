@@ -73,10 +73,7 @@ export const runsCommand: Command = {
     const project = args.text('project');
     const statuses = args.list('status');
     const tags = args.list('tag');
-    const options = {
-      archived: args.flag('archived'),
-      limit: args.count('limit') ?? DEFAULT_LIMIT,
-    };
+    const options = optionsOf(args);
     const found = conditionsOf(args);
     const runs = await withStore({ io, args }, (store) =>
       found === undefined
@@ -140,6 +137,10 @@ function conditionsOf(args: CommandContext['args']): FindRunsQuery | undefined {
     ...(name === undefined ? {} : { name: { like: name } }),
     ...(where === undefined ? {} : parseRunConditions(where, 'runs')),
   };
+}
+
+function optionsOf(args: CommandContext['args']): { archived: boolean; limit: number } {
+  return { archived: args.flag('archived'), limit: args.count('limit') ?? DEFAULT_LIMIT };
 }
 
 const nameOf = ({ run }: RunSummary): string => run.name ?? '-';

@@ -158,11 +158,7 @@ function describe(
 ): string {
   const { run, effectiveStatus } = reader;
   const rows: [string, string][] = [
-    ...optionalRow('name', run.name),
-    ...optionalRow('description', run.description),
-    ['project', onTerminal(run.projectName)],
-    ...optionalRow('job type', run.jobType),
-    ...optionalRow('groups', run.groups.length === 0 ? null : run.groups.join(', ')),
+    ...namesOf(run),
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
     ['started', hasTimes(run) ? localTime(run.startedAt) : '-'],
     ['ended', run.endedAt === null || !hasTimes(run) ? '-' : localTime(run.endedAt)],
@@ -213,6 +209,16 @@ function describe(
     );
   if (timers.length > 0) parts.push(timerTable(timers, style));
   return parts.filter((part) => part !== '').join('\n');
+}
+
+function namesOf(run: RunReader['run']): readonly [string, string][] {
+  return [
+    ...optionalRow('name', run.name),
+    ...optionalRow('description', run.description),
+    ['project', onTerminal(run.projectName)],
+    ...optionalRow('job type', run.jobType),
+    ...optionalRow('groups', run.groups.length === 0 ? null : run.groups.join(', ')),
+  ];
 }
 
 function configurationOf({ configHash, configRevision }: RunReader['run']): string | null {
