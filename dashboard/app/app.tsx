@@ -136,7 +136,7 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
     return (
       <section class="notice">
         <div>
-          <h2>There is nothing here</h2>
+          <h1>There is nothing here</h1>
           <p>The address names no page.</p>
           <ButtonLink href={hrefOf({ kind: 'runs' })}>All runs</ButtonLink>
         </div>
@@ -231,9 +231,11 @@ function WithStore(props: {
   if (isWaiting) return <KeyForm />;
   if (error !== undefined && !isSignedOut) {
     const { retry } = opening;
-    return <ErrorNotice title="The storage cannot be opened" error={error} onRetry={retry} />;
+    return (
+      <ErrorNotice isPage title="The storage cannot be opened" error={error} onRetry={retry} />
+    );
   }
   if (opening.found?.input !== mark)
-    return <div class="page" aria-busy="true" aria-label="Opening the storage" />;
+    return <div class="page" role="group" aria-busy="true" aria-label="Opening the storage" />;
   return props.children(opening.found.value);
 }

@@ -74,6 +74,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   const hiddenCount = groups.value.length - shownCount.value;
   return (
     <>
+      <h2 class="sr-only">Charts</h2>
       <ChartToolbar view={view} readShare={props.readShare} />
       <div class="chart-grid">
         {groups.value.slice(0, shownCount.value).map((group) => (

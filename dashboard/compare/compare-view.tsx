@@ -84,6 +84,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   }
   return (
     <section class="comparison" aria-label="Comparison">
+      <h2 class="sr-only">Curves</h2>
       {error.value !== undefined && (
         <Warning>
           New points cannot be read just now. What is shown is what was read before; trying again.

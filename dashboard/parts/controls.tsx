@@ -94,12 +94,13 @@ export function CopyButton(props: {
     clearTimeout(timer.current);
     timer.current = setTimeout(setting(isCopied, false), COPIED_MS);
   };
+  const said = isCopied.value ? 'Copied' : props.label;
   return (
     <button
       type="button"
       class={props.children === undefined ? 'icon-button' : 'copy-text'}
       title={props.label}
-      aria-label={isCopied.value ? 'Copied' : props.label}
+      aria-label={props.children === undefined ? said : undefined}
       onClick={() => {
         copy().catch(() => {
           // A page without the right to the clipboard: the text is on screen and can be selected.
@@ -107,6 +108,7 @@ export function CopyButton(props: {
       }}
     >
       {props.children}
+      {props.children !== undefined && <span class="sr-only"> {said}</span>}
       <Icon name={isCopied.value ? 'check' : 'copy'} />
     </button>
   );

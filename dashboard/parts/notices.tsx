@@ -13,6 +13,8 @@ export function errorText(error: unknown): string {
 export function ErrorNotice(props: {
   readonly title: string;
   readonly error: unknown;
+  /** It is the whole page, not a part of one. */
+  readonly isPage?: boolean;
   readonly onRetry?: () => void;
   readonly children?: ComponentChildren;
 }): JSX.Element {
@@ -22,7 +24,7 @@ export function ErrorNotice(props: {
         <Icon name="warning" />
       </span>
       <div>
-        <h2>{props.title}</h2>
+        {props.isPage === true ? <h1>{props.title}</h1> : <h2>{props.title}</h2>}
         <p>{errorText(props.error)}</p>
         <div class="row wrap gap-10">
           {props.onRetry !== undefined && <Button onClick={props.onRetry}>Try again</Button>}
@@ -57,7 +59,7 @@ export function Crumb(): JSX.Element {
 
 /** Room for a part that is on its way; `label` says what is waited for. */
 export function Waiting({ label }: { readonly label: string }): JSX.Element {
-  return <div class="waiting" aria-busy="true" aria-label={label} />;
+  return <div class="waiting" role="group" aria-busy="true" aria-label={label} />;
 }
 
 /** The head of a section, with what belongs beside its title. */
@@ -106,7 +108,7 @@ export function Snippet(props: {
         <span>{props.title}</span>
         <CopyButton text={props.code} label="Copy the code" />
       </figcaption>
-      <pre>
+      <pre tabIndex={0} role="region" aria-label={`Code: ${props.title}`}>
         <code>{props.children ?? props.code}</code>
       </pre>
     </figure>

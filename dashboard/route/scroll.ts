@@ -1,9 +1,7 @@
 /** How far each entry of the history was scrolled, stored with the entry: going back shows what was seen, going on begins at the top. */
 
-/** How long is waited for a page to grow as long as it was. */
-const PATIENCE_MS = 4000;
 /** How long a page is kept where it was left while its parts arrive. */
-const HOLD_MS = 800;
+const PATIENCE_MS = 10_000;
 /** Scrolling that goes on is stored once it rests. */
 const STORE_AFTER_MS = 150;
 
@@ -61,26 +59,22 @@ export function moveTo(how: 'top' | 'stay' | 'as before'): void {
 
 /** Scrolls to `y` once the page is long enough, unless somebody scrolls first. */
 function restore(y: number): void {
+  if (y === 0) {
+    scrollTo(0, 0);
+    return;
+  }
   const until = performance.now() + PATIENCE_MS;
-  let arrivedAt: number | undefined;
   const waiting = new AbortController();
   stopMoving = () => waiting.abort();
   for (const type of ['wheel', 'touchstart', 'keydown', 'pointerdown'])
     addEventListener(type, stopMoving, { signal: waiting.signal, passive: true });
   const attempt = (): void => {
     if (waiting.signal.aborted) return;
-    const now = performance.now();
     const room = document.documentElement.scrollHeight - innerHeight;
-    if (room >= y) {
-      arrivedAt ??= now;
-      // The browser moves a page whose parts change above what is seen.
-      if (scrollY !== y) scrollTo(0, y);
-    }
-    if (now < Math.min(until, (arrivedAt ?? until) + HOLD_MS)) requestAnimationFrame(attempt);
-    else {
-      if (arrivedAt === undefined) scrollTo(0, room);
-      stopMoving();
-    }
+    // The browser moves a page whose parts change above what is seen.
+    if (scrollY !== y && room >= y) scrollTo(0, y);
+    if (performance.now() < until) requestAnimationFrame(attempt);
+    else stopMoving();
   };
   // The page that is left is drawn until the next frame.
   requestAnimationFrame(attempt);

@@ -1,13 +1,15 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { hasTimes, type RunReader, type RunRecord } from 'quark-sdk';
 import { Button, CopyButton } from '../parts/controls.tsx';
 import { countText, formatCount, formatDuration, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { adding } from '../parts/signals.ts';
+import { storedText } from '../parts/browser-storage.ts';
+import { adding, toggled } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
+import { environmentWords } from './environment-words.ts';
 import { readStoredRows, type StoredRowFacts } from './stored-rows.ts';
 
 /** The column beside the charts. */
@@ -19,8 +21,7 @@ export function FactColumn(props: {
   const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
   return (
     <aside class="facts" aria-label="About this run">
-      <section>
-        <h2>Run</h2>
+      <Folding title="Run">
         <dl class="fact-list">
           <Fact name="id">
             <span class="mono breakable">{run.id}</span>
@@ -45,9 +46,13 @@ export function FactColumn(props: {
           {run.strictMode && <Fact name="strict mode">on</Fact>}
           <StoredRows reader={reader} changedAt={run.updatedAt} />
         </dl>
-      </section>
+      </Folding>
       <JsonSection title="Config" value={run.config} />
-      <JsonSection title="Environment" value={run.environment} />
+      <JsonSection
+        title="Environment"
+        value={run.environment}
+        shown={environmentWords(run.environment)}
+      />
     </aside>
   );
 }
@@ -122,24 +127,61 @@ function instant(iso: string): string {
   return `${day}, ${date.toLocaleTimeString([], { hour12: false })}`;
 }
 
+/** A part of the column that folds; which parts are folded is remembered in this browser. */
+function Folding(props: {
+  readonly title: string;
+  readonly action?: ComponentChildren;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  const { title } = props;
+  return (
+    <section class="fact-section">
+      <details
+        open={!folded.value.has(title)}
+        onToggle={(event) => {
+          if (event.currentTarget.open === folded.value.has(title))
+            folded.value = toggled(folded.value, title);
+          storedFolds.set([...folded.value].join());
+        }}
+      >
+        <summary class="fact-head">
+          <h2>{title}</h2>
+        </summary>
+        {props.children}
+      </details>
+      {props.action}
+    </section>
+  );
+}
+
+const storedFolds = storedText('quark.facts');
+const folded: Signal<ReadonlySet<string>> = signal(
+  new Set(storedFolds.get()?.split(',').filter(Boolean)),
+);
+
 function JsonSection(props: {
   readonly title: string;
+  /** What is copied. */
   readonly value: Readonly<Record<string, unknown>>;
+  /** What is shown instead of it. */
+  readonly shown?: Readonly<Record<string, unknown>>;
 }): JSX.Element {
-  const entries = Object.entries(props.value);
+  const { title, value } = props;
+  const isEmpty = Object.keys(value).length === 0;
   return (
-    <section>
-      <header class="fact-head row spread">
-        <h2>{props.title}</h2>
-        {entries.length > 0 && (
+    <Folding
+      title={title}
+      action={
+        !isEmpty && (
           <CopyButton
-            text={JSON.stringify(props.value, undefined, 2)}
-            label={`Copy the ${props.title.toLowerCase()} as JSON`}
+            text={JSON.stringify(value, undefined, 2)}
+            label={`Copy the ${title.toLowerCase()} as JSON`}
           />
-        )}
-      </header>
-      {entries.length === 0 ? <p class="quiet">Empty.</p> : <JsonFields value={props.value} />}
-    </section>
+        )
+      }
+    >
+      {isEmpty ? <p class="quiet">Empty.</p> : <JsonFields value={props.shown ?? value} />}
+    </Folding>
   );
 }
 
@@ -167,16 +209,21 @@ function JsonFields({ value }: { readonly value: object }): JSX.Element {
 function NestedField(props: { readonly name: string; readonly value: object }): JSX.Element {
   const isOpen = useSignal(Object.keys(props.value).length <= SHOWN_FIELDS / 2);
   return (
-    <details
-      class="fact-nested"
-      open={isOpen.value}
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
-    >
-      <summary>{breakable(props.name)}</summary>
-      {isOpen.value && <JsonFields value={props.value} />}
-    </details>
+    <div>
+      <dt class="sr-only">{props.name}</dt>
+      <dd>
+        <details
+          class="fact-nested"
+          open={isOpen.value}
+          onToggle={(event) => {
+            isOpen.value = event.currentTarget.open;
+          }}
+        >
+          <summary>{breakable(props.name)}</summary>
+          {isOpen.value && <JsonFields value={props.value} />}
+        </details>
+      </dd>
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 /** One run: its curves while they grow, what happened, and what it was made of. */
+import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
@@ -16,17 +17,23 @@ import { RunActions } from '../deletion/run-actions.tsx';
 import { createChartView } from '../charts/chart-view.ts';
 import { groupMetrics } from '../charts/group.ts';
 import { isBeingImported } from '../dropped/dropped-files.ts';
-import { ButtonLink, CopyButton } from '../parts/controls.tsx';
+import { storedText } from '../parts/browser-storage.ts';
+import { Button, ButtonLink, CopyButton } from '../parts/controls.tsx';
 import { countText, formatCount, formatValue, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Crumb, ErrorNotice, Tiles, Warning } from '../parts/notices.tsx';
 import { importOf } from '../parts/run-name.ts';
 import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-status.tsx';
 import type { RunFeed } from '../series/run-feed.ts';
+import type { RunTab } from './feed/tab.ts';
 import { useRunWatch, type RunWatch } from './feed/run-watch.ts';
 import { FactColumn } from './run-facts.tsx';
 import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
 import './style.css';
+
+const storedFacts = storedText('quark.facts-shown');
+/** Whether the column beside the charts is shown: without it, the charts have its width. */
+const areFactsShown = signal(storedFacts.get() !== 'hidden');
 
 /** The page of one run. */
 export default function RunDetail(props: {
@@ -45,11 +52,13 @@ export default function RunDetail(props: {
   const tombstone = useTombstone(store, runId, watch.error.value);
   const feed = watch.feed.value;
   if (feed === undefined) {
-    if (watch.error.value === undefined || tombstone === undefined) return <RunSkeleton />;
+    if (watch.error.value === undefined || tombstone === undefined)
+      return <RunSkeleton runId={runId} view={props.view} />;
     if (tombstone !== null) return <DeletedRun store={store} tombstone={tombstone} />;
     const isMissing = isQuarkError(watch.error.value, 'run_not_found');
     return (
       <ErrorNotice
+        isPage
         title={isMissing ? 'This run is not here' : 'This run cannot be read'}
         error={isMissing ? `There is no run ${runId} in ${store.uri}.` : watch.error.value}
         {...(isMissing ? {} : { onRetry: watch.retry })}
@@ -65,13 +74,34 @@ export default function RunDetail(props: {
       <RunHead feed={feed} watch={watch} resumeHref={props.resumeHref(feed)} />
       <Problems feed={feed} watch={watch} tombstone={tombstone} />
       <LastValues feed={feed} nowMs={watch.nowMs.value} />
-      <RunTabs runId={runId} shown={tab} />
-      <div class="run-columns">
+      <RunBar runId={runId} tab={tab} />
+      <div class="run-columns" data-facts={areFactsShown.value ? 'shown' : 'hidden'}>
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
-        <FactColumn run={feed.run} reader={feed.reader} />
+        {areFactsShown.value && <FactColumn run={feed.run} reader={feed.reader} />}
       </div>
+    </div>
+  );
+}
+
+/** The tabs, and the switch of the column beside them. */
+function RunBar({ runId, tab }: { readonly runId: string; readonly tab: RunTab }): JSX.Element {
+  return (
+    <div class="run-bar row">
+      <RunTabs runId={runId} shown={tab} />
+      <Button
+        isSmall
+        class="push"
+        aria-expanded={areFactsShown.value}
+        title="Settings, environment and history of this run, beside the charts"
+        onClick={() => {
+          areFactsShown.value = !areFactsShown.value;
+          storedFacts.set(areFactsShown.value ? undefined : 'hidden');
+        }}
+      >
+        {areFactsShown.value ? 'Hide details' : 'Show details'}
+      </Button>
     </div>
   );
 }
@@ -84,7 +114,11 @@ function DeletedRun(props: {
   const { store, tombstone } = props;
   const name = deletedName(tombstone);
   return (
-    <ErrorNotice title="This run was deleted" error={deletedText(tombstone, Date.now(), name)}>
+    <ErrorNotice
+      isPage
+      title="This run was deleted"
+      error={deletedText(tombstone, Date.now(), name)}
+    >
       <Restore
         store={store}
         tombstone={tombstone}
@@ -136,7 +170,7 @@ function RunHead(props: HeadProps & { readonly resumeHref: string | undefined })
             </span>
           ))}
           {run.tags.map((tag) => (
-            <span key={tag} class="tag">
+            <span key={tag} class="tag" title={tag}>
               {tag}
             </span>
           ))}
@@ -236,9 +270,13 @@ function Damage({ damage }: { readonly damage: RunFeed['damage'] }): JSX.Element
   );
 }
 
-function RunSkeleton(): JSX.Element {
+/** As high as what will be there, so that nothing moves when it arrives. */
+function RunSkeleton(props: {
+  readonly runId: string;
+  readonly view: string | undefined;
+}): JSX.Element {
   return (
-    <div class="page run-page" aria-busy="true" aria-label="Reading the run">
+    <div class="page run-page" role="group" aria-busy="true" aria-label="Reading the run">
       <header class="page-head run-head">
         <Crumb />
         <div class="run-title row wrap">
@@ -253,7 +291,10 @@ function RunSkeleton(): JSX.Element {
           </div>
         ))}
       </div>
-      <div class="run-columns">
+      <div class="run-bar row">
+        <RunTabs runId={props.runId} shown={tabOf(props.view)} />
+      </div>
+      <div class="run-columns" data-facts={areFactsShown.value ? 'shown' : 'hidden'}>
         <div class="run-main">
           <div class="toolbar">
             <span class="skeleton" style={{ width: '168px', height: '32px' }} />

@@ -34,7 +34,12 @@ export function DeletedList({ store }: { readonly store: Store }): JSX.Element {
   if (all.value === undefined) {
     if (error.value === undefined) return <Waiting label="Reading the deleted runs" />;
     return (
-      <ErrorNotice title="The deleted runs cannot be read" error={error.value} onRetry={retry}>
+      <ErrorNotice
+        isPage
+        title="The deleted runs cannot be read"
+        error={error.value}
+        onRetry={retry}
+      >
         <ListChoice />
       </ErrorNotice>
     );

@@ -116,8 +116,9 @@ export class PreviewCache {
       else if (overviewAtMs === undefined || performance.now() - overviewAtMs >= OVERVIEW_EVERY_MS)
         entry.preview.value = previewOf(await this.#seriesOf(runId, key, entry));
     } catch {
-      // A row without a curve is a row all the same; the run page says what is wrong.
-      entry.preview.value = previewOf(undefined);
+      // A row without a curve is a row all the same; the run page says what is wrong. What was read before stays: the list says that it
+      // may be out of date.
+      entry.preview.value ??= previewOf(undefined);
       entry.stamp = '';
     } finally {
       entry.isQueued = false;

@@ -84,7 +84,9 @@ function Reading(props: ListProps & { readonly isArchive: boolean }): JSX.Elemen
   const all = runs.all.value;
   if (all === undefined) {
     if (error.value === undefined) return <ListSkeleton />;
-    return <ErrorNotice title="The runs cannot be read" error={error.value} onRetry={retry} />;
+    return (
+      <ErrorNotice isPage title="The runs cannot be read" error={error.value} onRetry={retry} />
+    );
   }
   if (all.length > 0 || isArchive)
     return <List store={store} sourceId={sourceId} isArchive={isArchive} runs={runs} all={all} />;
@@ -187,7 +189,7 @@ function pickedOf(runs: readonly RunSummary[]): readonly RunSummary[] {
 
 function ListSkeleton(): JSX.Element {
   return (
-    <div class="page" aria-busy="true" aria-label="Reading the runs">
+    <div class="page" role="group" aria-busy="true" aria-label="Reading the runs">
       <header class="page-head">
         <h1>Runs</h1>
       </header>
