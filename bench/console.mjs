@@ -18,7 +18,7 @@ const build = fileURLToPath(new URL('../build/', import.meta.url));
 await mkdir(build, { recursive: true });
 const root = await mkdtemp(join(build, 'bench-console-'));
 const { stdout } = process;
-const original = stdout.write;
+const original = stdout.write.bind(stdout);
 const line = (i) =>
   `step ${i} train/loss ${(1 / (1 + i)).toFixed(8)} lr 0.001000 images/s 1234.5 ${'.'.repeat(24)}\n`;
 

@@ -2,6 +2,7 @@
  * The memory of all visible GPUs: of NVIDIA as `nvidia-smi` prints it twice a second, else of AMD as `rocm-smi` does once a second.
  * Neither is there: nothing is. A reading has the time at which it came, and is never taken for the state at a checkpoint before it.
  */
+import type { ChildProgram, ChildPrograms } from '../telemetry/child-program.ts';
 import type { GpuReading } from '../../profile/profile.ts';
 
 /** All visible GPUs at a moment, in the milliseconds of `performance.now`. */
@@ -13,21 +14,6 @@ export interface GpuWatch {
   readonly program: string | null;
   close(): void;
 }
-
-type Child = {
-  readonly pid: number | undefined;
-  readonly stdout: {
-    setEncoding(encoding: 'utf8'): void;
-    on(event: 'data', listener: (text: string) => void): void;
-    unref?(): void;
-  };
-  on(event: 'error' | 'close', listener: () => void): void;
-  unref(): void;
-  kill(): boolean;
-};
-type ChildProcess = {
-  spawn(command: string, args: readonly string[], options: object): Child;
-};
 
 /** The part of Node's `process` that is used. */
 export type GpuProcess = {
@@ -43,9 +29,9 @@ const MAX_PENDING_CHARS = 262_144;
 
 /** Calls back with each sample. Where no program can be started, it never does. */
 export function watchGpus(process: GpuProcess, onSample: (sample: GpuSample) => void): GpuWatch {
-  const programs = process.getBuiltinModule('node:child_process') as ChildProcess;
+  const programs = process.getBuiltinModule('node:child_process') as ChildPrograms;
   let program: string | null = null;
-  let current: Child | undefined;
+  let current: ChildProgram | undefined;
   let isOpen = true;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tell = (name: string, sample: GpuSample): void => {
@@ -65,7 +51,7 @@ export function watchGpus(process: GpuProcess, onSample: (sample: GpuSample) => 
       if (current === child) current = undefined;
       if (isOpen) listeners.end();
     };
-    let child: Child | undefined;
+    let child: ChildProgram | undefined;
     try {
       child = programs.spawn(command, args, {
         stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,22 +1,7 @@
 /** NVIDIA's GPUs, as `nvidia-smi` prints them once a second. One process for the whole session; where there is none, nothing. */
+import type { ChildProgram, ChildPrograms } from './child-program.ts';
 import { percentOf, type MachineReading, type MachineWatch } from './machine.ts';
 import type { NodeProcess } from './node-watch.ts';
-
-type Child = {
-  /** Undefined when the program could not be started. */
-  readonly pid: number | undefined;
-  readonly stdout: {
-    setEncoding(encoding: 'utf8'): void;
-    on(event: 'data', listener: (text: string) => void): void;
-    unref?(): void;
-  };
-  on(event: 'error' | 'exit', listener: () => void): void;
-  unref(): void;
-  kill(): boolean;
-};
-type ChildProcess = {
-  spawn(command: string, args: readonly string[], options: object): Child;
-};
 
 const FIELDS = 'index,name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw';
 const INTERVAL_MS = 1000;
@@ -32,7 +17,7 @@ const MAX_PENDING_CHARS = 65_536;
  * @param gpuIndex as `nvidia-smi` counts them; null: the first
  */
 export function watchNvidia(process: NodeProcess, gpuIndex: number | null): MachineWatch {
-  const programs = process.getBuiltinModule('node:child_process') as ChildProcess;
+  const programs = process.getBuiltinModule('node:child_process') as ChildPrograms;
   let reading: Partial<MachineReading> | undefined;
   let readAtMs = 0;
   let pending = '';
@@ -44,7 +29,7 @@ export function watchNvidia(process: NodeProcess, gpuIndex: number | null): Mach
     String(INTERVAL_MS),
     ...(gpuIndex === null ? [] : ['-i', String(gpuIndex)]),
   ];
-  let child: Child;
+  let child: ChildProgram;
   try {
     child = programs.spawn('nvidia-smi', queryArguments, {
       stdio: ['ignore', 'pipe', 'ignore'],
