@@ -185,7 +185,12 @@ const CHECKS: Readonly<Record<TrackerProvider, (given: object) => TrackerConfig>
 /** A state says where its run is, so that it is enough by itself. */
 function withMemory(given: object, field: 'directory' | 'url'): object {
   if (Reflect.get(given, field) !== undefined) return given;
-  return { ...given, [field]: inside(Reflect.get(given, 'resume'), 'memory', 'sink', field) };
+  return { ...given, [field]: locationOf(Reflect.get(given, 'resume'), field) };
+}
+
+/** Where the sink of a state is: states from before 'at' say so in what the sink remembers. */
+function locationOf(state: unknown, field: 'directory' | 'url'): unknown {
+  return inside(state, 'memory', 'at', field) ?? inside(state, 'memory', 'sink', field);
 }
 
 /** The trackers of a tee, by its state where the configuration has none. */
@@ -194,12 +199,8 @@ function withTrackers(given: object): object {
   if (Reflect.get(given, 'trackers') !== undefined || !Array.isArray(states)) return given;
   const trackers = states.map((state: unknown) => {
     const provider = inside(state, 'provider');
-    const at = {
-      directory: inside(state, 'memory', 'sink', 'directory'),
-      url: inside(state, 'memory', 'sink', 'url'),
-    };
-    if (provider === 'tensorboard') return { provider, directory: at.directory };
-    return provider === 'mlflow' ? { provider, url: at.url } : { provider };
+    if (provider === 'tensorboard') return { provider, directory: locationOf(state, 'directory') };
+    return provider === 'mlflow' ? { provider, url: locationOf(state, 'url') } : { provider };
   });
   return { ...given, trackers };
 }

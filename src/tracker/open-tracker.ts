@@ -51,11 +51,15 @@ async function openTarget(config: TrackerConfig, run: CheckedRun): Promise<Track
     case 'null':
       return new TeeTarget([]);
     case 'console':
-      return sinkTarget(lineSink(config.write), run);
+      return sinkTarget(lineSink(config.write), run, {});
     case 'tensorboard':
-      return sinkTarget(tensorBoardSink({ directory: config.directory }), run);
+      return sinkTarget(tensorBoardSink({ directory: config.directory }), run, {
+        directory: config.directory,
+      });
     case 'mlflow':
-      return sinkTarget(mlflowSink({ url: config.url, headers: config.headers }), run);
+      return sinkTarget(mlflowSink({ url: config.url, headers: config.headers }), run, {
+        url: config.url,
+      });
     case 'tee':
       return openTee(config, run);
   }
@@ -121,19 +125,35 @@ function runOf(config: TrackedRun): CheckedRun {
   };
 }
 
-/** A new run of a sink, or that of a state. */
-function sinkTarget(sink: Sink, run: CheckedRun): TrackerTarget {
-  const { clock = systemClock, description, parameters, project, resume, tags } = run;
-  const { id, sink: memory, startedAtMs } = resume?.memory ?? {};
+/** A new run of a sink, or that of a state. @param at where the sink is */
+function sinkTarget(sink: Sink, run: CheckedRun, at: JsonObject): TrackerTarget {
+  const { clock = systemClock, resume } = run;
+  const { id, run: known, sink: memory, startedAtMs } = resume?.memory ?? {};
   const runId = typeof id === 'string' ? id : createId('run', clock.now());
+  const { description, name, parameters, project, tags } = isObject(known)
+    ? knownRun(run, known)
+    : run;
   const sinkRun = {
     id: runId,
     project,
-    name: run.name ?? runId,
+    name: name ?? runId,
     description,
     config: parameters,
     tags,
     startedAtMs: typeof startedAtMs === 'number' ? startedAtMs : clock.now(),
   };
-  return new SinkTarget(sink, sinkRun, clock, isObject(memory) ? memory : null);
+  return new SinkTarget(sink, sinkRun, clock, { at, memory: isObject(memory) ? memory : null });
+}
+
+/** A run as its state has it: it goes on under its name, with parameters that may be new. */
+function knownRun(run: CheckedRun, known: JsonObject): CheckedRun {
+  const { config, description, name, project, tags } = known;
+  return {
+    ...run,
+    project: typeof project === 'string' ? project : run.project,
+    name: typeof name === 'string' ? name : run.name,
+    description: typeof description === 'string' ? description : run.description,
+    parameters: { ...(isObject(config) ? config : {}), ...run.parameters },
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : run.tags,
+  };
 }

@@ -76,6 +76,7 @@ export class SinkTarget implements TrackerTarget {
   readonly #run: SinkRun;
   readonly #clock: Clock;
   readonly #delivery: Delivery;
+  readonly #at: JsonObject;
   #memory: JsonObject | null;
   #isOpen = false;
   #waiting = new Waiting();
@@ -87,14 +88,20 @@ export class SinkTarget implements TrackerTarget {
   #sending: SinkBatch | undefined;
 
   /**
-   * @param memory what the sink returned last for this run
+   * @param options `memory`: what the sink returned last for this run; `at`: where the sink is, which a state repeats
    */
-  constructor(sink: Sink, run: SinkRun, clock: Clock, memory: JsonObject | null) {
+  constructor(
+    sink: Sink,
+    run: SinkRun,
+    clock: Clock,
+    { at, memory }: { readonly at: JsonObject; readonly memory: JsonObject | null },
+  ) {
     this.runId = run.id;
     this.#sink = sink;
     this.#run = run;
     this.#clock = clock;
     this.#memory = memory;
+    this.#at = at;
     this.#delivery = new Delivery({
       clock,
       intervalMs: INTERVAL_MS,
@@ -143,7 +150,10 @@ export class SinkTarget implements TrackerTarget {
 
   async remember(): Promise<JsonObject> {
     await this.flush();
-    return { id: this.runId, startedAtMs: this.#run.startedAtMs, sink: this.#memory };
+    const { config, description, name, project, startedAtMs, tags } = this.#run;
+    // The sink knows where it is and what the run is called once it was reached: until then only the state does.
+    const run = { project, name, description, config, tags };
+    return { id: this.runId, startedAtMs, run, at: this.#at, sink: this.#memory };
   }
 
   async close(status: TerminalRunStatus): Promise<void> {

@@ -3,7 +3,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { AnalyzerEngine } from '../../src/analysis.ts';
 import { exportQuark } from '../../src/exchange.ts';
-import { createMemoryStore, openRun, startRun, type TrainingSession } from '../../src/index.ts';
+import { createMemoryStore, openRun, startRun, TrainingSession } from '../../src/index.ts';
 import { createKernels } from '../../src/kernels.ts';
 import {
   profileFindings,
@@ -190,6 +190,46 @@ test('the callback says how long the training is', async () => {
     totalEpochs: 5,
     share: 1,
   });
+  network.dispose();
+  await storage.close();
+});
+
+test('a fit of a resumed run counts its total from the steps that the run has', async () => {
+  const storage = createMemoryStore();
+  const first = await startRun({ project: 'progress', storage });
+  const network = model();
+  const { xs, ys } = data();
+  const steps = Math.ceil((xs.shape[0] ?? 0) / 8);
+  const fit = async (session: TrainingSession, initialEpoch: number): Promise<void> => {
+    await network.fit(xs, ys, {
+      epochs: 3,
+      initialEpoch,
+      batchSize: 8,
+      verbose: 0,
+      callbacks: [
+        quarkCallback(session, tf, network),
+        {
+          // Cut off in the second epoch.
+          onEpochBegin: async (epoch) => {
+            if (session === first && epoch === 1) network.stopTraining = true;
+          },
+        },
+      ],
+    });
+  };
+  await fit(first, 0);
+  await first.endRun('interrupted');
+  const done = (await readProgress(await openRun(storage, first.runId)))?.steps ?? expect.fail();
+  expect(done).toBeGreaterThanOrEqual(steps);
+  const session = await TrainingSession.resumeRun({ runId: first.runId, storage });
+  await fit(session, 1);
+  await session.endRun();
+  const total = done + 2 * steps;
+  expect(await readProgress(await openRun(storage, first.runId))).toMatchObject({
+    steps: total,
+    totalSteps: total,
+  });
+  tf.dispose([xs, ys]);
   network.dispose();
   await storage.close();
 });

@@ -240,13 +240,14 @@ class TrainingCallback implements QuarkCallback {
     this.#epochShift = undefined;
     this.#scopes.begin(ProfileStep.TRAINING);
     this.#pendingTime = undefined;
+    this.#record(() => this.#batchWatch?.attach());
+    await this.#try(() => this.#beginBehind());
+    // After that: a run that was resumed begins behind the steps that it has.
     const total = totalOfFit(params ?? this.#params, this.#nextStep, this.#nextEpoch);
     if (total !== undefined)
       this.#record(() => {
         this.#events.log(TRAINING_TOTAL, { severity: 'debug', payload: total });
       });
-    this.#record(() => this.#batchWatch?.attach());
-    await this.#try(() => this.#beginBehind());
     await this.#try(() => this.#probes.begin());
     if (this.#hasStarted) return;
     this.#hasStarted = true;

@@ -1,5 +1,5 @@
 /** Trackers: one interface, whatever is behind it. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -130,6 +130,45 @@ describe('a tracker', () => {
     }
     expect(server.run).toMatchObject({ status: 'FINISHED' });
     expect(server.run.metrics.map(({ step }) => step)).toEqual([41, 42]);
+  });
+
+  it('gives a state that is enough by itself also while nothing of the run has arrived', async () => {
+    const parameters = { lr: 0.1 };
+    const mlflow: TrackerConfig = { provider: 'mlflow', url: server.url };
+    const configs: readonly TrackerConfig[] = [mlflow, { provider: 'tee', trackers: [mlflow] }];
+    for (const config of configs) {
+      server.fault = () => 'refuse';
+      const tracker = await openTracker({
+        ...config,
+        project: 'digits',
+        name: 'first',
+        parameters,
+      });
+      tracker.scalar('loss', 1);
+      const state = await tracker.state();
+      expect(tracker.status()).toMatchObject({ state: 'failing' });
+      await tracker.close('interrupted');
+      server.fault = undefined;
+      server.runs.clear();
+      const again = await openTracker({ resume: state });
+      again.scalar('loss', 2);
+      await again.close();
+      expect(again.status()).toMatchObject({ state: 'working', error: null });
+      expect(server.run.name).toBe('first');
+      expect([...server.run.params]).toEqual([['lr', '0.1']]);
+      expect([...server.experiments.keys()]).toEqual(['digits']);
+    }
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const tracker = await openTracker({ provider: 'tensorboard', directory: join(file, 'logs') });
+    const state = await tracker.state();
+    await tracker.close();
+    rmSync(file);
+    const again = await openTracker({ resume: state });
+    again.scalar('loss', 2);
+    await again.close();
+    expect(again.status()).toMatchObject({ state: 'working', error: null });
+    expect(readdirSync(join(file, 'logs'))).toEqual([tracker.runId]);
   });
 
   it('refuses the state of other trackers, of a completed run, and of a run that is gone', async () => {
