@@ -5,7 +5,11 @@
  *
  *     import { testStore } from 'quark-sdk/store/testing';
  *     import { afterEach, beforeEach, describe, test } from 'node:test';
- *     testStore({ describe, test, beforeEach, afterEach }, 'journal', makeLocation);
+ *     testStore({ describe, test, beforeEach, afterEach }, 'journal', async (clock) => {
+ *       const folder = await mkdtemp('journal-');
+ *       const open = () => openJournal(`journal:${folder}/journal.jsonl`, { clock });
+ *       return { open, remove: () => rm(folder, { recursive: true }) };
+ *     });
  *
  *     node examples/own-store.mjs
  */

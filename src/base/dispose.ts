@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * `Symbol.asyncDispose`, also where the engine does not have it yet (Safari). The fallback is the symbol that
  * TypeScript's and esbuild's helpers look for.

@@ -171,7 +171,9 @@ export function show(value: unknown): string {
 
 /** The error for an argument that breaks a rule. */
 export function invalidInput(field: string, value: unknown, rule: string): QuarkError {
-  return new QuarkError('invalid_input', `${field} must be ${rule}; got ${show(value)}.`, {
+  // A field may have names in it that a user gave: what controls a terminal is escaped in them, as in the value.
+  const named = /\p{Cc}/u.test(field) ? show(field) : field;
+  return new QuarkError('invalid_input', `${named} must be ${rule}; got ${show(value)}.`, {
     details: { field, value: show(value), rule },
   });
 }

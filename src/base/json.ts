@@ -86,7 +86,7 @@ function check(path: string, value: unknown, depth: number): void {
   if (value === null) return;
   if (depth >= MAX_JSON_DEPTH)
     throw invalidInput(
-      path,
+      `${path.slice(0, 60)}...`,
       '[nested]',
       `JSON of at most ${MAX_JSON_DEPTH} levels, without cycles`,
     );

@@ -46,6 +46,8 @@ const GROWING_SHARE = 0.75;
 /** Growth from the second to the last that is worth a word: in bytes, and as a share of what there was. */
 const MIN_GROWTH_BYTES = 4 << 20;
 const MIN_GROWTH_SHARE = 0.02;
+/** A peak that is lower by no more than this share is as high. */
+const NEAR_SHARE = 0.005;
 const PEAK_MEASURES = ['gpu_bytes', 'rss_bytes', 'page_bytes', 'heap_bytes'] as const;
 
 /** All findings, in a fixed order: peaks, growth, time. */
@@ -68,12 +70,7 @@ function peaks(profile: Profile): ProfileFinding[] {
   for (const measure of PEAK_MEASURES) {
     if (measure === 'heap_bytes' && found.length > 0) continue;
     const start = profile.checkpoints.find(({ values }) => values[measure] !== undefined);
-    const best = profile.scopes.reduce<ProfileScope | undefined>((most, scope) => {
-      const value = scope.peaks[measure] ?? -Infinity;
-      const top = most?.peaks[measure] ?? -Infinity;
-      // Of scopes with the same peak the innermost has it, and of those the first.
-      return value > top || (value === top && scope.depth > (most?.depth ?? 0)) ? scope : most;
-    }, undefined);
+    const best = scopeOfPeak(profile.scopes, measure);
     const value = best?.peaks[measure];
     if (best === undefined || value === undefined || value <= 0) continue;
     const rise = value - (start?.values[measure] ?? 0);
@@ -81,6 +78,18 @@ function peaks(profile: Profile): ProfileFinding[] {
     found.push({ kind: 'peak', measure, scope: best, path, value, rise });
   }
   return found;
+}
+
+/**
+ * The scope that a peak is in: of those that come near it, the innermost ones, and of these the first. What was taken and not given back
+ * is in the peaks of all later scopes, each a little higher, and they have not caused it.
+ */
+function scopeOfPeak(scopes: readonly ProfileScope[], measure: string): ProfileScope | undefined {
+  const peakOf = ({ peaks: of }: ProfileScope): number => of[measure] ?? -Infinity;
+  const top = scopes.reduce((most, scope) => Math.max(most, peakOf(scope)), -Infinity);
+  const near = scopes.filter((scope) => peakOf(scope) >= top - NEAR_SHARE * Math.abs(top));
+  const outer = new Set(near.map(({ parentId }) => parentId));
+  return near.find(({ id }) => !outer.has(id));
 }
 
 function pathOf(scope: ProfileScope, scopes: readonly ProfileScope[]): string[] {

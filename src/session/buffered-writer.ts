@@ -476,7 +476,7 @@ function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
 export function writerClosed(what: string): QuarkError {
   return new QuarkError(
     'writer_closed',
-    `This writer of ${what} is closed. Make a new one for the session.`,
+    `This writer of ${what} is closed, by itself or with its session. A session that is open takes a new one.`,
     { details: { writer: what } },
   );
 }

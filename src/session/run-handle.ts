@@ -13,6 +13,7 @@ import type { EventSeverity, RunStatus } from '../records/literals.ts';
 import type { MetricSummaries } from '../records/metric-summaries.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import type { RecordingHealth } from './storing/recording-health.ts';
+import { continuation } from './run-state.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -154,7 +155,7 @@ export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): v
 /** The error of using a run that has ended. */
 export function runEnded(runId: string, status: string): InvalidRunStateError {
   return new InvalidRunStateError(
-    `Run ${runId} has ended as "${status}"; nothing can be written to it. Continue it with resumeRun().`,
+    `Run ${runId} has ended as "${status}"; nothing can be written to it. ${continuation(status)}`,
     { runId, status },
   );
 }

@@ -18,7 +18,7 @@ export function checkResumable(run: RunRecord, isLive: boolean): void {
       throw notResumable(
         run,
         'live',
-        `is being written by another session and cannot be resumed. ${ATTACH}`,
+        `is being written by another session and cannot be resumed. ${ATTACH} If that session was killed, its lease lapses by itself: try again then.`,
       );
     case 'completed':
       throw notResumable(
@@ -41,6 +41,13 @@ export function notResumable(
   return new InvalidRunStateError(`Run ${id} ${what}`, { runId: id, status, reason });
 }
 
+/** How a run that has ended goes on: a completed one cannot be resumed. */
+export function continuation(status: string): string {
+  return status === 'completed'
+    ? 'Continue from it in a new run, with its id as parentRunId.'
+    : 'Continue it with resumeRun().';
+}
+
 /**
  * Only a running run takes more writers or ends.
  *
@@ -49,7 +56,7 @@ export function notResumable(
 export function checkRunning(run: RunRecord, action: string): void {
   if (run.status === 'running') return;
   throw new InvalidRunStateError(
-    `Run ${run.id} has ended as "${run.status}" and cannot be ${action}. Continue it with resumeRun().`,
+    `Run ${run.id} has ended as "${run.status}" and cannot be ${action}. ${continuation(run.status)}`,
     {
       runId: run.id,
       status: run.status,

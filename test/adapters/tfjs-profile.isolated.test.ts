@@ -210,7 +210,7 @@ test('a fit of a resumed run counts its total from the steps that the run has', 
         quarkCallback(session, tf, network),
         {
           // Cut off in the second epoch.
-          onEpochBegin: async (epoch) => {
+          onEpochBegin: async (epoch: number) => {
             if (session === first && epoch === 1) network.stopTraining = true;
           },
         },

@@ -636,7 +636,7 @@ describe('a strict TypeScript user', () => {
           module,
           moduleResolution,
           target: 'es2022',
-          lib: ['ES2023', 'DOM', 'ESNext.Disposable'],
+          lib: ['ES2023', 'DOM'],
           types: [],
           strict: true,
           exactOptionalPropertyTypes: true,
@@ -652,6 +652,12 @@ describe('a strict TypeScript user', () => {
         import * as tfjs from 'quark-sdk/tfjs';
         import * as onnx from 'quark-sdk/onnx';
         import * as exchange from 'quark-sdk/exchange';
+        import * as capture from 'quark-sdk/console';
+        import * as media from 'quark-sdk/media';
+        import * as profiler from 'quark-sdk/profiler';
+        import * as store from 'quark-sdk/store';
+        import * as testing from 'quark-sdk/store/testing';
+        import * as tracker from 'quark-sdk/tracker';
         const session: TrainingSession = await TrainingSession.startRun({ project: 'p' });
         new MetricsLogger(session).log('train/loss', 1, { step: 0 });
         // @ts-expect-error a value is a number
@@ -659,7 +665,7 @@ describe('a strict TypeScript user', () => {
         export const series: SeriesKernels = await createSeriesKernels({ workers: 1 });
         // @ts-expect-error series are not cut into chunks
         await createSeriesKernels({ chunkBytes: 8192 });
-        export { exchange, onnx, probes, tfjs };
+        export { capture, exchange, media, onnx, probes, profiler, store, testing, tfjs, tracker };
       `,
     });
     try {

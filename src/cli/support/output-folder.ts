@@ -106,8 +106,8 @@ export class OutputFolder {
     throw new QuarkError(
       'invalid_input',
       found.isDirectory()
-        ? `${shown} is a folder. Name another file with --out.`
-        : `${shown} is there already. Give --force to write over it, or name another place with --out.`,
+        ? `${shown} is a folder, where a file is to be. Name another folder.`
+        : `${shown} is there already. Give --force to write over it, or name another folder.`,
       { details: { field: 'out', value: shown } },
     );
   }

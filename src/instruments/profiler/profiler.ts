@@ -3,6 +3,7 @@ import { ASYNC_DISPOSE, DISPOSE } from '../../base/dispose.ts';
 import { messageOf, QuarkError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { checkLabel } from '../../base/names.ts';
+import { callable } from '../../base/options.ts';
 import { onSpan, type SpanEnd } from '../../base/profiling.ts';
 import { isNode } from '../../base/runtime.ts';
 import type { ProfileValues } from '../../profile/measures.ts';
@@ -94,6 +95,7 @@ function runScope(
   work: (scope: ActiveScope) => unknown,
   parentId?: number,
 ): unknown {
+  callable('work', work);
   const scope = openScope(profiler, name, { parentId });
   let result: unknown;
   try {
@@ -237,6 +239,7 @@ export class Profiler implements AsyncDisposable {
    */
   profiled<A extends unknown[], R>(name: string, work: (...values: A) => R): (...values: A) => R {
     checkLabel('name', name);
+    callable('work', work);
     return (...values) => this.scope(name, () => work(...values));
   }
 

@@ -1,5 +1,6 @@
 /** One timer: what it measures goes into a small array first, so that a measurement costs little more than reading the clock twice. */
 import { DISPOSE } from '../../base/dispose.ts';
+import { callable } from '../../base/options.ts';
 import { TimerTotals, type TimerStatistics } from '../../profile/timer-records.ts';
 
 /** Options of one timer. */
@@ -77,6 +78,7 @@ export class Timer {
    */
   time<T>(work: () => T): T;
   time(work: () => unknown): unknown {
+    callable('work', work);
     const startMs = this.now();
     let result: unknown;
     try {
@@ -111,6 +113,8 @@ export class Timer {
     work: () => T,
     wait: (result: Awaited<T>) => PromiseLike<unknown>,
   ): Promise<Awaited<T>> {
+    callable('work', work);
+    callable('wait', wait);
     const startMs = this.now();
     try {
       const result = await work();

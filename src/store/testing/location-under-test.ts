@@ -1,4 +1,5 @@
 /** A location that stores are opened on, and the store under test. */
+import { invalidInput } from '../../base/errors.ts';
 import type { NewSegment, SegmentFilter, SegmentManifest, Store } from '../store.ts';
 import { RUN_ID, runOf } from './segments.ts';
 
@@ -45,7 +46,7 @@ export class LocationUnderTest {
 
   async set(makePlace: LocationMaker): Promise<void> {
     this.clock.nowMs = 1_700_000_000_000;
-    this.#location = await makePlace(this.clock);
+    this.#location = checkLocation(await makePlace(this.clock));
     this.#store = await this.openAnother();
     await this.store.createRun(runOf());
   }
@@ -76,4 +77,15 @@ export class LocationUnderTest {
   append(...segments: NewSegment[]): Promise<readonly SegmentManifest[]> {
     return this.store.appendSegments(segments);
   }
+}
+
+/** @throws {QuarkError} `invalid_input` where what the maker gave is no location */
+function checkLocation(made: TestLocation): TestLocation {
+  if (typeof made?.open !== 'function' || typeof made.remove !== 'function')
+    throw invalidInput(
+      'makeLocation',
+      made,
+      'a function whose promise gives { open, remove }: open() opens a store on the location, remove() deletes the location',
+    );
+  return made;
 }

@@ -58,6 +58,19 @@ describe('findings', () => {
     });
   });
 
+  test('what was not given back is in the peaks of later scopes, which have not caused it', () => {
+    const made = new MadeProfile();
+    made.at(0, 'Start', { rss_bytes: 80_000 });
+    made.begin(1, 'outer', { rss_bytes: 80_000 });
+    made.begin(2, 'takes', { rss_bytes: 80_000, rss_peak_bytes: 80_000 });
+    made.end(3, { rss_bytes: 150_000, rss_peak_bytes: 150_000 });
+    made.end(4, { rss_bytes: 150_100, rss_peak_bytes: 150_100 });
+    made.begin(5, 'idle', { rss_bytes: 150_200, rss_peak_bytes: 150_200 });
+    made.end(6, { rss_bytes: 150_300, rss_peak_bytes: 150_300 });
+    const [peak] = ofKind(profileFindings(made.done()), 'peak');
+    expect(peak).toMatchObject({ path: ['outer', 'takes'], value: 150_000 });
+  });
+
   test('a peak of the time before a scope is not one of the scope', () => {
     const made = new MadeProfile();
     made.begin(0, 'first', { rss_bytes: 10, rss_peak_bytes: 10 });

@@ -42,6 +42,17 @@ async function recorded(): Promise<readonly string[]> {
   ];
 }
 
+test('a name that controls a terminal is escaped in the message, and a cycle has no endless name', async () => {
+  const metrics = new MetricsLogger(session);
+  expect(() => metrics.log('a', 1, { step: 1, context: { 'b\u001b[31m': 1 } })).toThrow(
+    String.raw`"context.b\u001b[31m" must be`,
+  );
+  const config: Record<string, unknown> = {};
+  config['self'] = config;
+  const refused = startRun({ project: 'p', storage, config: config as never });
+  await expect(refused).rejects.toThrow(/^config\.self\.self[.self]{30,60}\.\.\. must be JSON of/);
+});
+
 describe('metrics', () => {
   test.each<[string, (metrics: MetricsLogger) => void]>([
     ['values', (m) => m.logMany(new Map([['a', 1]]) as never, { step: 0 })],

@@ -211,7 +211,9 @@ describe('flushing', () => {
     expect(() => new MetricsLogger(session)).toThrow(
       expect.objectContaining({ code: 'invalid_run_state' }),
     );
-    expect(() => new EventLogger(context)).toThrow(/ended as "completed"/);
+    // A completed run cannot be resumed: nobody is told to.
+    expect(() => new EventLogger(context)).toThrow(/ended as "completed".* parentRunId\.$/);
+    expect(() => metrics.log('a', 1, { step: 2 })).toThrow(/closed, by itself or with its session/);
     await expect(session.endRun()).rejects.toMatchObject({ code: 'invalid_run_state' });
     await expect(session.addTag('late')).rejects.toMatchObject({ code: 'invalid_run_state' });
     await expect(session.addLog('late')).rejects.toMatchObject({ code: 'invalid_run_state' });

@@ -16,6 +16,22 @@ const holds = (check: () => unknown): boolean => {
   }
 };
 
+it('says what a maker of locations has to give', async () => {
+  let prepare: (() => unknown) | undefined;
+  const run = { describe: (_name: string, body: () => void) => body(), test: () => undefined };
+  const tools = {
+    ...run,
+    beforeEach: (body: () => unknown) => (prepare ??= body),
+    afterEach: () => undefined,
+  };
+  // @ts-expect-error a location has open and remove
+  testStore(tools, 'mine', async () => ({ uri: 'mine:x' }));
+  await expectOf(Promise.resolve().then(() => prepare?.())).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expectOf.stringContaining('{ open, remove }') as unknown,
+  });
+});
+
 describe('expectations', () => {
   it('agree with those of vitest about any two values', () => {
     const value = fc.letrec((tie) => ({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { createMemoryStore, openRun, resumeRun, startRun, type Store } from 'quark-sdk';
-import { readTimers, Timers } from 'quark-sdk/profiler';
+import { Profiler, readTimers, Timers } from 'quark-sdk/profiler';
 import { TestClock } from '../../support/clock.ts';
 import { exactMoments } from '../../support/exact-moments.ts';
 import { drawn } from '../../support/hard-series.ts';
@@ -25,6 +25,26 @@ function turned(): { now: () => number; pass: (ms: number) => void } {
 }
 
 describe('what is timed', () => {
+  test('is a function: anything else is refused by its name', async () => {
+    const timers = new Timers(undefined);
+    const invalid = (field: string): unknown =>
+      expect.objectContaining({
+        code: 'invalid_input',
+        details: expect.objectContaining({ field }) as unknown,
+      });
+    // @ts-expect-error there is no work
+    expect(() => timers.time('batch')).toThrow(invalid('work'));
+    // @ts-expect-error there is nothing to wait for
+    await expect(timers.timeDevice('batch', () => 1)).rejects.toEqual(invalid('wait'));
+    expect(timers.statistics('batch').count).toBe(0);
+    const profiler = new Profiler();
+    // @ts-expect-error there is no work
+    expect(() => profiler.scope('batch')).toThrow(invalid('work'));
+    // @ts-expect-error there is no work
+    expect(() => profiler.profiled('batch')).toThrow(invalid('work'));
+    expect((await profiler.close()).scopes).toEqual([]);
+  });
+
   test('a call, sync and async, and what it returns', async () => {
     const { now, pass } = turned();
     const timers = new Timers(undefined, { now });
