@@ -399,7 +399,7 @@ describe('the dashboard', () => {
     expect(listFiles).toBeGreaterThan(3);
     expect(listFiles).toBeLessThanOrEqual(12);
     expect(listBytes).toBeGreaterThan(50_000);
-    expect(listBytes).toBeLessThan(120_000);
+    expect(listBytes).toBeLessThan(125_000);
     await page.goto(`${server.url}#/runs/${runId}`);
     await panel(page, 'loss').locator('canvas').waitFor();
     await page.getByRole('radio', { name: 'This browser' }).click();

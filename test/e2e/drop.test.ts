@@ -96,7 +96,7 @@ describe('files dropped on the page', () => {
       await imported('1 run from 1 file');
       // What was asked for is the page's own code.
       for (const { url, method, body } of requests) {
-        expect(url).toMatch(new RegExp(`^${server.url}assets/[\\w.-]+\\.js$`));
+        expect(url).toMatch(new RegExp(`^${server.url}assets/[\\w.-]+\\.(?:js|css)$`));
         expect([method, body]).toEqual(['GET', null]);
       }
       // With all of it there, the page needs no network at all.

@@ -28,6 +28,9 @@ import {
   type Profile,
 } from '../../src/profiler.ts';
 
+/** A program of a GPU that is not installed. */
+const MISSING_PROGRAM = 'no-such-smi';
+
 let folder = '';
 let store: Store;
 beforeAll(() => {
@@ -134,7 +137,7 @@ describe("AMD Quark's profiler", () => {
     const path = join(folder, 'output_model.onnx');
     const gpuMemory = (): number | null => {
       // Such a program may be missing: then there is no number.
-      const { status, stdout } = spawnSync('no-such-smi', ['--memory'], { encoding: 'utf8' });
+      const { status, stdout } = spawnSync(MISSING_PROGRAM, ['--memory'], { encoding: 'utf8' });
       return status === 0 ? Number(stdout) : null;
     };
     const profiler = new Profiler(undefined, {
