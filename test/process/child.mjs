@@ -1,4 +1,5 @@
 // A training process for the tests beside this file: `node child.mjs MODE DIRECTORY [RUN_ID] [COUNT]`.
+import { captureConsole } from '../../dist/console.js';
 import { MetricsLogger, startRun, TrainingSession } from '../../dist/index.js';
 
 const [, , mode, storageDir, runId, count = '0'] = process.argv;
@@ -36,6 +37,7 @@ switch (mode) {
     // Lets the event loop run dry with an open session.
     const session = await startRun({ project: 'p', storageDir });
     new MetricsLogger(session).log('a', 7, { step: 0 });
+    captureConsole(session, { flushIntervalMs: 3_600_000 });
     say(session.runId);
     break;
   }

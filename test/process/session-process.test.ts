@@ -14,6 +14,7 @@ import {
   type RunReader,
   type Store,
 } from 'quark-sdk';
+import { readConsole } from 'quark-sdk/console';
 
 const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
 let directory: string;
@@ -101,7 +102,11 @@ test('a process that ends by itself with an open session loses nothing', async (
   const child = start('drain', directory);
   const runId = await firstLine(child);
   expect(await ended(child)).toEqual({ code: 0, signal: null });
-  expect((await (await read(runId)).readMetrics()).map((record) => record.value)).toEqual([7]);
+  const reader = await read(runId);
+  expect((await reader.readMetrics()).map((record) => record.value)).toEqual([7]);
+  // What is printed is compressed, which takes turns of the event loop: it gets them.
+  const { lines } = await readConsole(reader);
+  expect(lines.map(({ text }) => text)).toEqual([runId]);
 });
 
 test('three processes write to one run at the same time and nothing is lost', async () => {

@@ -166,6 +166,12 @@ export class ConsoleCapture implements AsyncDisposable {
         close: () => this.stop(),
       }),
     );
+    if (isNode()) {
+      // Once: where the store fails, the process ends all the same.
+      const flush = (): void => void this.#flush(true).catch(() => undefined);
+      globalThis.process.once('beforeExit', flush);
+      this.#undo.push(() => void globalThis.process.off('beforeExit', flush));
+    }
     // After that: what is stored on closing is begun before the store of artifacts closes.
     this.#artifacts = new ArtifactStore(session);
     if (settings.own)
