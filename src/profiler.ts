@@ -45,6 +45,7 @@ export {
 export {
   progressOf,
   readProgress,
+  trainingTotalOf,
   type ProgressPoint,
   type ProgressTotal,
   type RunProgress,

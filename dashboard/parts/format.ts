@@ -148,6 +148,17 @@ export function formatDuration(spanMs: number): string {
   return `${Math.floor(whole / SECONDS_PER_DAY)}d ${hours}h`;
 }
 
+/** A span that was measured: `0.25 ms`, `12.3 ms`, `2m 05s`. Spans of less than a second have four digits. */
+export function formatMeasuredSpan(spanMs: number): string {
+  return spanMs < MS_PER_SECOND ? `${formatValue(spanMs)} ms` : formatDuration(spanMs);
+}
+
+/** How long the rest of something takes, in whole seconds: `42 s`, `5m 00s`. */
+export function formatRest(spanMs: number): string {
+  const seconds = Math.ceil(spanMs / MS_PER_SECOND);
+  return seconds < SECONDS_PER_MINUTE ? `${seconds} s` : formatDuration(seconds * MS_PER_SECOND);
+}
+
 /** Elapsed seconds on an axis: `45s`, `1:30`, `2:05:00`. */
 export function formatElapsed(seconds: number): string {
   const sign = seconds < 0 ? '−' : '';

@@ -1,23 +1,27 @@
 /** What a run was made of: identity, lineage, configuration, environment. */
-import { signal, useSignal, type Signal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { hasTimes, type RunReader, type RunRecord } from 'quark-sdk';
 import { Button, CopyButton } from '../parts/controls.tsx';
 import { countText, formatCount, formatDuration, shortId } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { storedText } from '../parts/browser-storage.ts';
-import { adding, toggled } from '../parts/signals.ts';
+import { adding } from '../parts/signals.ts';
 import { hrefOf } from '../route/route.ts';
+import type { RunFeed } from '../series/run-feed.ts';
 import { environmentWords } from './environment-words.ts';
+import { Folding } from './folding.tsx';
 import { readStoredRows, type StoredRowFacts } from './stored-rows.ts';
+import { TimerFacts } from './timer-facts.tsx';
 
 /** The column beside the charts. */
 export function FactColumn(props: {
-  readonly run: RunRecord;
-  readonly reader: RunReader;
+  readonly feed: RunFeed;
+  /** The clock of the page: the feed is the same object while it grows. */
+  readonly nowMs: number;
 }): JSX.Element {
-  const { run, reader } = props;
+  const { feed, nowMs } = props;
+  const { run, reader } = feed;
   const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
   return (
     <aside class="facts" aria-label="About this run">
@@ -47,6 +51,7 @@ export function FactColumn(props: {
           <StoredRows reader={reader} changedAt={run.updatedAt} />
         </dl>
       </Folding>
+      <TimerFacts feed={feed} nowMs={nowMs} />
       <JsonSection title="Config" value={run.config} />
       <JsonSection
         title="Environment"
@@ -126,38 +131,6 @@ function instant(iso: string): string {
   const day = date.toLocaleDateString([], { day: 'numeric', month: 'short', year: 'numeric' });
   return `${day}, ${date.toLocaleTimeString([], { hour12: false })}`;
 }
-
-/** A part of the column that folds; which parts are folded is remembered in this browser. */
-function Folding(props: {
-  readonly title: string;
-  readonly action?: ComponentChildren;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  const { title } = props;
-  return (
-    <section class="fact-section">
-      <details
-        open={!folded.value.has(title)}
-        onToggle={(event) => {
-          if (event.currentTarget.open === folded.value.has(title))
-            folded.value = toggled(folded.value, title);
-          storedFolds.set([...folded.value].join());
-        }}
-      >
-        <summary class="fact-head">
-          <h2>{title}</h2>
-        </summary>
-        {props.children}
-      </details>
-      {props.action}
-    </section>
-  );
-}
-
-const storedFolds = storedText('quark.facts');
-const folded: Signal<ReadonlySet<string>> = signal(
-  new Set(storedFolds.get()?.split(',').filter(Boolean)),
-);
 
 function JsonSection(props: {
   readonly title: string;

@@ -27,6 +27,7 @@ import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-statu
 import type { RunFeed } from '../series/run-feed.ts';
 import type { RunTab } from './feed/tab.ts';
 import { useRunWatch, type RunWatch } from './feed/run-watch.ts';
+import { RunProgressLine } from './progress-line.tsx';
 import { FactColumn } from './run-facts.tsx';
 import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
 import './style.css';
@@ -79,7 +80,7 @@ export default function RunDetail(props: {
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
         </div>
-        {areFactsShown.value && <FactColumn run={feed.run} reader={feed.reader} />}
+        {areFactsShown.value && <FactColumn feed={feed} nowMs={watch.nowMs.value} />}
       </div>
     </div>
   );
@@ -195,6 +196,7 @@ function RunHead(props: HeadProps & { readonly resumeHref: string | undefined })
           )}
         </span>
       </div>
+      <RunProgressLine feed={props.feed} nowMs={props.watch.nowMs.value} />
     </header>
   );
 }

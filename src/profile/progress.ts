@@ -1,5 +1,6 @@
 /** How far a training is and how long the rest of it takes. */
 import type { RunReader } from '../read/run-reader.ts';
+import type { EventRecord } from '../records/event.ts';
 import { TRAINING_TOTAL } from '../records/training-total.ts';
 
 /** How far a training is. What cannot be known is null. */
@@ -61,18 +62,35 @@ export async function readProgress(reader: RunReader): Promise<RunProgress | und
     reader.readEvents({ eventType: TRAINING_TOTAL }),
     recentPoints(reader),
   ]);
-  const total =
-    events.findLast(({ payload }) => payload['by'] !== 'fit')?.payload ?? events.at(-1)?.payload;
+  const total = trainingTotalOf(events);
   if (total === undefined && points.length === 0) return undefined;
+  return progressOf(points, total ?? { epochs: null, stepsPerEpoch: null, steps: null });
+}
+
+/**
+ * What events of a run say about its length: what `session.setTotal` said last, else what `quarkCallback` was told by `fit`. Undefined
+ * where none of them is a `training_total`.
+ *
+ * @param events in the order in which they were recorded; those of other types are passed over
+ * @example
+ * const total = trainingTotalOf(await reader.readEvents());
+ * if (total !== undefined) console.log(progressOf(points, total).share);
+ */
+export function trainingTotalOf(
+  events: readonly Pick<EventRecord, 'eventType' | 'payload'>[],
+): ProgressTotal | undefined {
+  const totals = events.filter(({ eventType }) => eventType === TRAINING_TOTAL);
+  const { payload } = totals.findLast((one) => one.payload['by'] !== 'fit') ?? totals.at(-1) ?? {};
+  if (payload === undefined) return undefined;
   const number = (name: string): number | null => {
-    const value = total?.[name];
+    const value = payload[name];
     return typeof value === 'number' ? value : null;
   };
-  return progressOf(points, {
+  return {
     epochs: number('epochs'),
     stepsPerEpoch: number('steps_per_epoch'),
     steps: number('steps'),
-  });
+  };
 }
 
 /** The first sample of each step, of the metric that most of the recent samples are of. */

@@ -10,6 +10,7 @@ import {
   type Store,
 } from 'quark-sdk';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { Timers } from 'quark-sdk/profiler';
 import {
   checkBuilt,
   collectErrors,
@@ -29,7 +30,7 @@ const STEPS = 300;
 /** The strip of a plot in which NaN is marked; the curves of these tests stay above it. */
 const FOOT_PX = 11;
 
-/** A run with curves; at `badSteps` the loss is NaN, at `infiniteStep` infinite. */
+/** A run with curves; at `badSteps` the loss is NaN, at `infiniteStep` infinite. Steps were `stepMs` apart, else as quick as they are. */
 async function record(
   store: Store,
   project: string,
@@ -38,6 +39,7 @@ async function record(
     badSteps?: number[];
     infiniteStep?: number;
     end?: 'completed' | 'failed';
+    stepMs?: number;
   },
 ): Promise<TrainingSession> {
   const session = await TrainingSession.startRun({
@@ -49,12 +51,14 @@ async function record(
   });
   const metrics = new MetricsLogger(session);
   const events = new EventLogger(session);
+  const startedMs = Date.now() - STEPS * (options.stepMs ?? 0);
   for (let step = 0; step < STEPS; step += 1) {
     const epoch = Math.floor(step / 100);
+    const at = options.stepMs === undefined ? {} : { timestamp: startedMs + step * options.stepMs };
     let loss = 2 * Math.exp(-step / 80) + 0.4;
     if (options.badSteps?.includes(step) === true) loss = Number.NaN;
     if (options.infiniteStep === step) loss = Number.POSITIVE_INFINITY;
-    metrics.log('train/loss', loss, { step, epoch });
+    metrics.log('train/loss', loss, { step, epoch, ...at });
     metrics.log('optimizer/lr', 0.001, { step, epoch });
     if (step % 100 === 99)
       metrics.log('val/loss', 2.2 * Math.exp(-step / 80) + 0.2, { step, epoch });
@@ -257,10 +261,18 @@ describe('the dashboard', () => {
   );
 
   it('grows while the run goes on, and shows its end', { timeout: LIMIT_MS }, async () => {
-    const session = await record(store, 'digits', {});
+    const session = await record(store, 'digits', { stepMs: 50 });
+    const timers = new Timers(session);
+    timers.time('load', () => undefined);
     await page.goto(`${server.url}#/runs/${session.runId}`);
     await panel(page, 'loss').locator('canvas').waitFor();
     await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Live');
+    expect(await page.locator('.run-progress').count()).toBe(0);
+    await session.setTotal({ epochs: 10, stepsPerEpoch: 100 });
+    await session.flush();
+    await expect
+      .poll(() => page.locator('.run-progress').innerText(), { timeout: PATIENCE_MS })
+      .toBe('epoch 3 of 10, 35 s left');
     const metrics = new MetricsLogger(session);
     for (let step = STEPS; step < STEPS + 50; step += 1)
       metrics.log('train/loss', 5, { step, epoch: 3 });
@@ -284,6 +296,10 @@ describe('the dashboard', () => {
       .poll(() => page.locator('.run-title .status').innerText(), { timeout: PATIENCE_MS })
       .toBe('Completed');
     await page.locator('.fact', { hasText: 'ended' }).waitFor();
+    expect(await page.locator('.run-progress').count()).toBe(0);
+    await expect
+      .poll(() => page.locator('.fact', { hasText: 'load' }).innerText(), { timeout: PATIENCE_MS })
+      .toMatch(/ms ± 0 ms, 1 time, .*median/s);
     await page.getByRole('link', { name: 'Metrics' }).click();
     await panel(page, 'loss').locator('canvas').waitFor();
     expect(await panel(page, 'machine:step time (ms)').count()).toBe(0);

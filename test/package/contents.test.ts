@@ -488,6 +488,7 @@ describe('exported names', () => {
         "readTimers",
         "startProfiler",
         "stepTotals",
+        "trainingTotalOf",
       ]
     `);
   });

@@ -1,6 +1,6 @@
 /** Events in words. */
 import type { EventRecord } from 'quark-sdk';
-import { formatDuration, formatValue } from '../../parts/format.ts';
+import { formatMeasuredSpan } from '../../parts/format.ts';
 
 /** Severities, gravest first. */
 export const SEVERITY_ORDER = ['critical', 'error', 'warning', 'info', 'debug'] as const;
@@ -59,8 +59,7 @@ function alertText({ title, fact, inference }: EventRecord['payload']): EventTex
 function inlineEntry(name: string, value: unknown): string {
   if (typeof value === 'string') return `${spokenName(name)} ${value}`;
   if (typeof value === 'number' && name.endsWith('_ms')) {
-    const span = value < 1000 ? `${formatValue(value)} ms` : formatDuration(value);
-    return `${spokenName(name.slice(0, -'_ms'.length))} ${span}`;
+    return `${spokenName(name.slice(0, -'_ms'.length))} ${formatMeasuredSpan(value)}`;
   }
   return `${spokenName(name)} ${JSON.stringify(value, rounded)}`;
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun, type Store } from 'quark-sdk';
-import { progressOf, readProgress, type ProgressPoint } from 'quark-sdk/profiler';
+import { progressOf, readProgress, trainingTotalOf, type ProgressPoint } from 'quark-sdk/profiler';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { runs } from '../../support/property.ts';
 
 const stores: Store[] = [];
@@ -203,4 +204,20 @@ test('as Track has it, where its steps are one number', () => {
     expect((remainingMs ?? 0) / 60_000).toBeCloseTo(minutes, 12);
   }
   expect(compared).toBe(2);
+});
+
+test('what the program says of the length has priority over what fit was told, and other events say nothing', () => {
+  const of = (epochs: unknown, by: string): { eventType: string; payload: JsonObject } => ({
+    eventType: 'training_total',
+    payload: { epochs: epochs as number, steps_per_epoch: null, steps: null, by },
+  });
+  const other = { eventType: 'user_log', payload: { epochs: 9 } };
+  expect(trainingTotalOf([other])).toBeUndefined();
+  expect(trainingTotalOf([of(3, 'fit'), of(4, 'fit'), other])?.epochs).toBe(4);
+  expect(trainingTotalOf([of(3, 'program'), of(4, 'fit')])?.epochs).toBe(3);
+  expect(trainingTotalOf([of('many', 'program')])).toEqual({
+    epochs: null,
+    stepsPerEpoch: null,
+    steps: null,
+  });
 });
