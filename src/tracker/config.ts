@@ -200,6 +200,11 @@ function withTrackers(given: object): object {
   const trackers = states.map((state: unknown) => {
     const provider = inside(state, 'provider');
     if (provider === 'tensorboard') return { provider, directory: locationOf(state, 'directory') };
+    if (provider === 'tee') {
+      // A tee in a tee: its trackers, without the state, which is that of the outer one.
+      const inner = withTrackers({ resume: state });
+      return { provider, trackers: inside(inner, 'trackers') };
+    }
     return provider === 'mlflow' ? { provider, url: locationOf(state, 'url') } : { provider };
   });
   return { ...given, trackers };

@@ -88,7 +88,10 @@ function chosen<T extends string>(
   return given?.map((text) => {
     const found = known.find((one) => one === text);
     if (found === undefined)
-      throw new UsageError(`--${option} must be one of ${known.join(', ')}, not "${text}"`);
+      throw new UsageError(
+        `--${option} must be one of ${known.join(', ')}, not "${text}"`,
+        'console',
+      );
     return found;
   });
 }

@@ -151,7 +151,10 @@ function isHandle(value: unknown, kind: string): boolean {
 const MAX_PART_CHARS = 64;
 const MAX_PARTS = 7;
 
-/** A path as the end of an artifact's key: what a key cannot have becomes "_". The path itself is in the metadata. */
+/**
+ * A path as the end of an artifact's key: what a key cannot have becomes "_", with an "x" where a part begins with that. The path itself
+ * is in the metadata.
+ */
 export function keyOfPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   const few =
@@ -162,10 +165,22 @@ export function keyOfPath(path: string): string {
     .map((part) =>
       part
         .replace(/[^\w.-]/g, '_')
-        .replace(/^[^A-Za-z0-9]+/, 'x')
+        .replace(/^(?![A-Za-z0-9])/, 'x')
         .slice(0, MAX_PART_CHARS),
     )
     .join('/');
+}
+
+/** The same for the files of one folder: of two paths with the same key the second has a number behind it. */
+export function keysOfPaths(): (path: string) => string {
+  const taken = new Set<string>();
+  return (path) => {
+    const key = keyOfPath(path);
+    let free = key;
+    for (let i = 2; taken.has(free); i++) free = `${key}_${i}`;
+    taken.add(free);
+    return free;
+  };
 }
 
 /** The metadata of a file. */

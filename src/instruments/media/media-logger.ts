@@ -34,6 +34,7 @@ import {
   findFile,
   findFiles,
   keyOfPath,
+  keysOfPaths,
   type DirectoryInput,
   type FileInput,
 } from './files.ts';
@@ -333,6 +334,7 @@ export class MediaLogger implements AsyncDisposable {
       });
       const records: ArtifactRecord[] = [];
       const skipped: SkippedFile[] = [];
+      const keyOf = keysOfPaths();
       let bytes = 0;
       for await (const found of findFiles(directory, checkExcluded(exclude))) {
         if ('reason' in found) skipped.push(found);
@@ -342,7 +344,7 @@ export class MediaLogger implements AsyncDisposable {
           skipped.push({ path: found.path, reason: `the files have more than ${maxBytes} bytes` });
         else {
           bytes += found.sizeBytes;
-          records.push(await this.#storeFile(`${name}/${keyOfPath(found.path)}`, found, rest));
+          records.push(await this.#storeFile(`${name}/${keyOf(found.path)}`, found, rest));
         }
         if (skipped.length >= MAX_SKIPPED) break;
       }

@@ -103,7 +103,7 @@ describe('folders', () => {
     const { records, skipped } = await media.logDirectory('conf', join(folder, 'in'));
     expect(records).toHaveLength(3);
     expect(await filesOf()).toStrictEqual({
-      '.env': 'conf/xenv: A=1',
+      '.env': 'conf/x.env: A=1',
       'leads-in': 'conf/leads-in: A=1',
       'sub dir/data.csv': 'conf/sub_dir/data.csv: x,y',
     });
@@ -152,6 +152,22 @@ describe('folders', () => {
       'sub/b': 'h/sub/b: 2',
       'picked/c': 'p/picked/c: 3',
     });
+  });
+
+  test('every file has a key of its own', async () => {
+    mkdirSync(join(folder, 'names'));
+    for (const file of ['ä.txt', 'ö.txt', 'a b', 'a_b', '.env', 'xenv'])
+      writeFileSync(join(folder, 'names', file), file);
+    const { records } = await media.logDirectory('n', join(folder, 'names'));
+    const keys = records.map(({ artifactKey }) => artifactKey);
+    expect(keys.toSorted()).toEqual([
+      'n/a_b',
+      'n/a_b_2',
+      'n/x.env',
+      'n/x_.txt',
+      'n/x_.txt_2',
+      'n/xenv',
+    ]);
   });
 
   test('every path gives a key', () => {

@@ -108,6 +108,10 @@ describe('a tracker', () => {
         provider: 'tee',
         trackers: [{ provider: 'null' }, { provider: 'tensorboard', directory: folder }],
       },
+      {
+        provider: 'tee',
+        trackers: [{ provider: 'tee', trackers: [{ provider: 'tensorboard', directory: folder }] }],
+      },
     ];
     for (const config of known) {
       const tracker = await openTracker(config);
