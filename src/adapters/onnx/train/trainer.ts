@@ -3,6 +3,8 @@ import { checkOptionNames } from '../../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../../base/dispose.ts';
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import { Mutex } from '../../../base/mutex.ts';
+import { inSpan } from '../../../base/profiling.ts';
+import { ProfileStep } from '../../../base/profile-steps.ts';
 import type { ModelSource } from '../../../instruments/probes/model-source.ts';
 import { checkLearningRate, optimizerScalars } from './optimizers.ts';
 import {
@@ -105,6 +107,7 @@ export class OnnxTrainer implements AsyncDisposable {
   #predictor: OrtSession | undefined;
   #learningRate: number;
   #stepCount = 0;
+  #hadFirstStep = false;
   #isClosed = false;
 
   /** @internal */
@@ -161,7 +164,10 @@ export class OnnxTrainer implements AsyncDisposable {
     return this.#mutex.run(async () => {
       this.#checkOpen();
       this.#learningRate = learningRate;
-      const loss = await this.#runStep(batch);
+      const loss = this.#hadFirstStep
+        ? await this.#runStep(batch)
+        : await inSpan(ProfileStep.FIRST_STEP, () => this.#runStep(batch));
+      this.#hadFirstStep = true;
       await this.#breather.breathe();
       return loss;
     });
@@ -188,7 +194,9 @@ export class OnnxTrainer implements AsyncDisposable {
 
   /** The finished model with the present weights inside: an `.onnx` file that any runtime takes. */
   async exportModel(): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#training.exportModel(await this.readWeights());
+    return inSpan(ProfileStep.MODEL_SAVING, async () =>
+      this.#training.exportModel(await this.readWeights()),
+    );
   }
 
   /**
