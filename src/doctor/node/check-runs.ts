@@ -11,6 +11,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
+import { areFactsWrong } from '../../store/sql/sql-facts.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
@@ -31,8 +32,10 @@ export async function checkRuns(patient: Patient, nowMs: number, report: Report)
     for (const row of rows) {
       const run = checkRow(row, report);
       after = run ?? after;
-      if (run !== undefined) checkTags(run, tags.get(nameOf(run.space, run.id)) ?? [], report);
-      else if (row === rows.at(-1)) isMore = false;
+      if (run !== undefined) {
+        checkTags(run, tags.get(nameOf(run.space, run.id)) ?? [], report);
+        await checkFacts(patient, run, report);
+      } else if (row === rows.at(-1)) isMore = false;
     }
   }
   await checkOwners(patient, report);
@@ -108,11 +111,26 @@ function checkTags(run: SpaceRun, found: readonly string[], report: Report): voi
   });
 }
 
-/** Tables and tags of runs that are not there. */
+async function checkFacts(patient: Patient, run: SpaceRun, report: Report): Promise<void> {
+  if (!(await patient.read(() => areFactsWrong(run.space, run.id)))) return;
+  report({
+    severity: 'error',
+    code: 'facts_differ',
+    where: shownName(run.space, run.id),
+    message:
+      'The table of what runs are found by does not have the values of the run, so searching by conditions is wrong.',
+    advice: '--repair writes them again from the run.',
+    repair: 'rebuild_facts',
+    target: [run.space, run.id],
+  });
+}
+
+/** Tables, tags and facts of runs that are not there. */
 async function checkOwners(patient: Patient, report: Report): Promise<void> {
   for (const [table, severity] of [
     ['streams', 'warning'],
     ['run_tags', 'note'],
+    ['run_facts', 'note'],
   ] as const) {
     const rows = await patient.read(function* (): SqlWork<readonly SqlRow[]> {
       return yield sql(

@@ -14,6 +14,7 @@ export type FindingSeverity = (typeof FINDING_SEVERITIES)[number];
 export const REPAIRS = [
   'rebuild_indexes',
   'rebuild_tags',
+  'rebuild_facts',
   'raise_sequence',
   'remove_lapsed_leases',
   'recount_usage',

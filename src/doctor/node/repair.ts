@@ -24,6 +24,7 @@ import {
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
 import { MANIFEST_COLUMNS, manifestOf } from '../../store/sql/sql-manifests.ts';
+import { rebuildFacts } from '../../store/sql/sql-facts.ts';
 import { recountSpace } from '../../store/sql/sql-usage.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
@@ -85,6 +86,8 @@ const REPAIR: {
   },
   rebuild_tags: ({ database }, [space, runId]) =>
     database.transaction(() => rebuildTags(String(space), String(runId))),
+  rebuild_facts: ({ database }, [space, runId]) =>
+    database.transaction(() => rebuildFacts(String(space), String(runId))),
   async raise_sequence({ database }, [streamKey]) {
     await database.transaction(() => raiseSequence(Number(streamKey)));
     return true;

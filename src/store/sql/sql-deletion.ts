@@ -32,6 +32,7 @@ import {
   type SqlWork,
 } from './sql-database.ts';
 import { findRun, NEXT_ORDER, removeProject, wasChanged, writeTags } from './sql-runs.ts';
+import { writeFacts } from './sql-facts.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { lockRunStreams, type ChangeScope } from './sql-streams.ts';
 import { refuseMissing } from './sql-tombstones.ts';
@@ -187,6 +188,7 @@ function* restoreRun(
     run.revision,
   );
   yield* writeTags(space, run);
+  yield* writeFacts(space, run);
   yield* together([
     moveStreams(runId, hiddenSpace(space), space),
     sql('DELETE FROM deleted_runs WHERE space = ? AND id = ?', space, runId),
@@ -255,7 +257,8 @@ function setArchived(
   attempt: SqlAttempt,
 ): SqlCall {
   return sql(
-    `UPDATE runs SET archived_at_ms = ?, change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1
+    `UPDATE runs SET archived_at_ms = ?, change_id = ?, change_order = ${NEXT_ORDER}, revision = revision + 1,
+       indexed_revision = CASE WHEN indexed_revision = revision THEN revision + 1 ELSE indexed_revision END
      WHERE space = ? AND id = ? AND archived_at_ms IS ${atMs === null ? 'NOT NULL' : 'NULL'}`,
     atMs,
     attempt.id,

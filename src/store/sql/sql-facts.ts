@@ -1,6 +1,7 @@
 /**
- * Runs of one space by their facts. The facts of a run are rows with an index by path; they follow the run when somebody searches, so that
- * recording does not wait for them. A run whose facts are behind is compared as it is, so an answer is right at any time.
+ * Runs of one space by their facts: rows with an index by path and value, written in the transaction that changes a run. A run that goes on
+ * and has many facts, and what an earlier Quark has written, is behind until somebody searches. What is behind is compared as it is, so an
+ * answer is right at any time.
  */
 import {
   compares,
@@ -26,8 +27,11 @@ import { sqlShape } from './sql-shapes.ts';
 const runs = sqlShape(runShape);
 
 /** Runs whose facts are written in one transaction. */
-export const INDEXED_AT_ONCE = 100;
-const FACTS_AT_ONCE = 100;
+export const INDEXED_AT_ONCE = 500;
+/** Rows of a statement: few forms of it, which are prepared once. */
+const ROWS_OF_INSERTS = [64, 16, 4, 1] as const;
+/** A run that goes on and has more facts is behind: its results change every 30 s, and training must not wait for thousands of rows. */
+const MAX_LIVE_FACTS = 500;
 /** Texts that a pattern is compared with here, rather than run by run; and of those that are like it, as many as a statement may name. */
 const MAX_LIKE_TEXTS = 20_000;
 const MAX_NAMED_TEXTS = 5000;
@@ -51,50 +55,107 @@ export function* hasUnindexed(space: string): SqlWork<boolean> {
 
 /** Writes the facts of some runs whose facts are behind; returns how many there were. */
 export function* indexRuns(space: string): SqlWork<number> {
+  // A change of these runs waits until their facts are those of the revisions that are read here.
   const rows = yield sql(
-    `SELECT text(id) FROM runs WHERE space = ? AND ${IS_BEHIND} ORDER BY id LIMIT ?`,
+    `SELECT ${runs.selected} FROM runs WHERE space = ? AND ${IS_BEHIND} ORDER BY id LIMIT ? FOR UPDATE`,
     space,
     INDEXED_AT_ONCE,
   );
-  for (const row of rows) yield* indexRun(space, textCell(row, 0));
+  const calls: SqlCall[] = [];
+  const facts: SqlValue[][] = [];
+  for (const row of rows) {
+    const run = runs.read(row, {});
+    calls.push(removal(space, run.id), marking(space, run));
+    facts.push(...rowsOf(space, run));
+  }
+  // In the order of the index: its pages are then written once and not for each run.
+  facts.sort(compareRows);
+  yield* together([...calls, ...insertions(facts)]);
   return rows.length;
 }
 
-function* indexRun(space: string, runId: string): SqlWork<void> {
-  // A change of the run waits until its facts are those of the revision that is read here.
+/** Writes the facts of a run that was just added or changed, in its transaction. */
+export function* writeFacts(space: string, run: StoredRun): SqlWork<void> {
+  const facts = rowsOf(space, run);
+  if (facts.length > MAX_LIVE_FACTS && run.status === 'running') return;
+  yield* together([removal(space, run.id), ...insertions(facts), marking(space, run)]);
+}
+
+/** Whether the facts of a run that are not behind are others than those of the run. */
+export function* areFactsWrong(space: string, runId: string): SqlWork<boolean> {
   const [row] = yield sqlOne(
-    `SELECT ${runs.selected} FROM runs WHERE space = ? AND id = ? AND ${IS_BEHIND} FOR UPDATE`,
+    `SELECT ${runs.selected} FROM runs WHERE space = ? AND id = ? AND indexed_revision = revision`,
     space,
     runId,
   );
-  if (row === undefined) return;
-  const run = runs.read(row, {});
-  yield* together([
-    sql('DELETE FROM run_facts WHERE space = ? AND run_id = ?', space, runId),
-    ...insertions(space, run),
-    sql(
-      'UPDATE runs SET indexed_revision = ? WHERE space = ? AND id = ?',
-      run.revision,
-      space,
-      runId,
-    ),
+  if (row === undefined) return false;
+  const stored = yield sql(
+    'SELECT text(path), fact, kind, number, text(body) FROM run_facts WHERE space = ? AND run_id = ? ORDER BY fact',
+    space,
+    runId,
+  );
+  const found = stored.map((cells) => [
+    textCell(cells, 0),
+    ...cells.slice(1, 4),
+    cells[4] === null ? null : textCell(cells, 4),
   ]);
+  const wanted = rowsOf(space, runs.read(row, {})).map((cells) => cells.slice(2));
+  return JSON.stringify(found) !== JSON.stringify(wanted);
 }
 
-function insertions(space: string, run: StoredRun): readonly SqlCall[] {
-  const cells: SqlValue[][] = [];
+/** Writes the facts of a run again; false where there is no such run. */
+export function* rebuildFacts(space: string, runId: string): SqlWork<boolean> {
+  const [row] = yield sqlOne(
+    `SELECT ${runs.selected} FROM runs WHERE space = ? AND id = ? FOR UPDATE`,
+    space,
+    runId,
+  );
+  if (row === undefined) return false;
+  yield* writeFacts(space, runs.read(row, {}));
+  return true;
+}
+
+function removal(space: string, runId: string): SqlCall {
+  return sql('DELETE FROM run_facts WHERE space = ? AND run_id = ?', space, runId);
+}
+
+function marking(space: string, { id, revision }: StoredRun): SqlCall {
+  return sql(
+    'UPDATE runs SET indexed_revision = ? WHERE space = ? AND id = ?',
+    revision,
+    space,
+    id,
+  );
+}
+
+/** In the order of the paths, as they lie. */
+function rowsOf(space: string, run: StoredRun): SqlValue[][] {
+  const rows: SqlValue[][] = [];
   for (const [path, values] of runFactsOf(run))
-    for (const value of values) cells.push([space, run.id, cells.length, path, ...cellsOf(value)]);
+    for (const value of values) rows.push([space, run.id, path, rows.length, ...cellsOf(value)]);
+  return rows;
+}
+
+/** By path, kind and number. */
+function compareRows(a: readonly SqlValue[], b: readonly SqlValue[]): number {
+  const [pathA, pathB] = [String(a[2]), String(b[2])];
+  if (pathA !== pathB) return pathA < pathB ? -1 : 1;
+  return Number(a[4]) - Number(b[4]) || Number(a[5]) - Number(b[5]) || 0;
+}
+
+function insertions(rows: readonly (readonly SqlValue[])[]): readonly SqlCall[] {
   const calls: SqlCall[] = [];
-  for (let at = 0; at < cells.length; at += FACTS_AT_ONCE) {
-    const some = cells.slice(at, at + FACTS_AT_ONCE);
+  for (let at = 0; at < rows.length;) {
+    const count = ROWS_OF_INSERTS.find((size) => size <= rows.length - at) ?? 1;
+    const some = rows.slice(at, at + count);
     calls.push(
       sql(
-        `INSERT INTO run_facts (space, run_id, fact, path, kind, number, body)
+        `INSERT INTO run_facts (space, run_id, path, fact, kind, number, body)
          VALUES ${some.map((row) => `(${placeholders(row)})`).join(', ')}`,
         ...some.flat(),
       ),
     );
+    at += count;
   }
   return calls;
 }
@@ -102,7 +163,20 @@ function insertions(space: string, run: StoredRun): readonly SqlCall[] {
 function cellsOf(value: FactValue | null): SqlValue[] {
   if (value === null) return [NOTHING, null, null];
   if (typeof value === 'number') return [NUMBER, value, null];
-  return typeof value === 'string' ? [TEXT, null, value] : [FLAG, value ? 1 : 0, null];
+  return typeof value === 'string'
+    ? [TEXT, numberOfText(value), value]
+    : [FLAG, value ? 1 : 0, null];
+}
+
+/** The number by which an index finds a text, whose body is compared as well. Stored: it never changes. */
+function numberOfText(text: string): number {
+  let [low, high] = [0x811c9dc5, 0x1b873593];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    low = Math.imul(low ^ code, 0x01000193);
+    high = Math.imul(high ^ code, 0x85ebca6b);
+  }
+  return (low >>> 0) * 2 ** 20 + (high >>> 12);
 }
 
 /** A condition as SQL, and whether what it lets through has to be compared again. */
@@ -150,6 +224,8 @@ function* compile(
         AND (ttl_ms IS NULL OR expires_at_ms - 2 * ttl_ms <= ?))`,
       params: [space, nowMs, nowMs],
     };
+  const ofRun = columnTest(condition);
+  if (ofRun !== undefined) return ofRun;
   const test = yield* testOf(space, condition);
   if (test === undefined) {
     compiler.isLoose = true;
@@ -160,6 +236,27 @@ function* compile(
     params: [space, condition.path, ...test.params],
   };
 }
+
+/** Facts that are columns of each run. */
+const COLUMNS: ReadonlyMap<string, string> = new Map([
+  ['id', 'id'],
+  ['project', 'project_name'],
+  ['status', 'status'],
+]);
+
+/** A comparison with columns of the run, where it is one that SQL does as well. */
+function columnTest({ kind, path, values }: RunComparison): SqlCondition | undefined {
+  const column = COLUMNS.get(path);
+  if (column === undefined || (kind !== 'eq' && kind !== 'in')) return undefined;
+  const texts = values.filter((value) => typeof value === 'string');
+  // What was cut or replaced in a text to make it findable is another text in its column.
+  if (texts.some((text) => text.includes('\ufffd') || text.length > MAX_COLUMN_CHARS))
+    return undefined;
+  if (texts.length === 0) return { text: '1 = 0', params: [] };
+  return { text: `${column} IN (${placeholders(texts)})`, params: texts };
+}
+
+const MAX_COLUMN_CHARS = 1000;
 
 const ORDERS = { lt: '<', lte: '<=', gt: '>', gte: '>=' } as const;
 
@@ -187,11 +284,7 @@ function isOneOf(values: readonly FactValue[]): SqlCondition {
   const texts = values.filter((value) => typeof value === 'string');
   const numbers = values.filter((value) => typeof value === 'number');
   const flags = values.filter((value) => typeof value === 'boolean').map(Number);
-  const tests = [
-    ...among(TEXT, 'body', texts),
-    ...among(NUMBER, 'number', numbers),
-    ...among(FLAG, 'number', flags),
-  ];
+  const tests = [...amongTexts(texts), ...among(NUMBER, numbers), ...among(FLAG, flags)];
   if (tests.length === 0) return { text: '1 = 0', params: [] };
   return {
     text: `(${tests.map(({ text }) => text).join(' OR ')})`,
@@ -199,11 +292,18 @@ function isOneOf(values: readonly FactValue[]): SqlCondition {
   };
 }
 
-function among(
-  kind: number,
-  column: string,
-  values: readonly (string | number)[],
-): readonly SqlCondition[] {
+function amongTexts(texts: readonly string[]): readonly SqlCondition[] {
+  if (texts.length === 0) return [];
+  const marks = placeholders(texts);
+  return [
+    {
+      text: `(kind = ${TEXT} AND number IN (${marks}) AND body IN (${marks}))`,
+      params: [...texts.map(numberOfText), ...texts],
+    },
+  ];
+}
+
+function among(kind: number, values: readonly number[]): readonly SqlCondition[] {
   if (values.length === 0) return [];
-  return [{ text: `kind = ${kind} AND ${column} IN (${placeholders(values)})`, params: values }];
+  return [{ text: `(kind = ${kind} AND number IN (${placeholders(values)}))`, params: values }];
 }

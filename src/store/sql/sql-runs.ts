@@ -20,6 +20,7 @@ import {
   runIdTaken,
   withArchived,
 } from '../run-rules.ts';
+import { writeFacts } from './sql-facts.ts';
 import { checkQuotas, countRun, uncountMoved } from './sql-usage.ts';
 import {
   numberCell,
@@ -181,7 +182,9 @@ export function* createRun(
   yield countRun(space, run.id, 1);
   yield* writeTags(space, run);
   const configRevision = yield* countConfig(space, run);
-  return copyRun(configRevision === undefined ? run : { ...run, configRevision }, 1);
+  const created = copyRun(configRevision === undefined ? run : { ...run, configRevision }, 1);
+  yield* writeFacts(space, created);
+  return created;
 }
 
 export function* findRun(space: string, runId: string): SqlWork<StoredRun | undefined> {
@@ -239,7 +242,9 @@ export function* updateRun(
     { ...run, ...config, generation: currentGeneration },
     optionalNumberCell(row, 1) ?? undefined,
   );
-  return { kind: 'updated', run: revisedRun({ ...run, ...config }, stored) };
+  const revised = revisedRun({ ...run, ...config }, stored);
+  yield* writeFacts(space, revised);
+  return { kind: 'updated', run: revised };
 }
 
 /** See `listRunChanges` of the store. */

@@ -122,6 +122,8 @@ test('a store of two trainings is whole', async () => {
 
 test.each<readonly [code: string, statement: string]>([
   ['tags_differ', "DELETE FROM run_tags WHERE tag = 'a'"],
+  ['facts_differ', "DELETE FROM run_facts WHERE path = 'project'"],
+  ['facts_differ', "UPDATE run_facts SET number = number + 1 WHERE path = 'startedAt'"],
   ['tags_differ', "INSERT INTO run_tags SELECT space, run_id, 'c' FROM run_tags WHERE tag = 'a'"],
   ['sequence_low', 'UPDATE streams SET next_sequence = next_sequence - 1'],
 ])('%s is found and repaired: %s', async (code, statement) => {

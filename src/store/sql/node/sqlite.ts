@@ -58,6 +58,8 @@ const LAST_MOMENT_MS = 5000;
 const PAGE_BYTES = 4096;
 /** The log is folded into the database file when it has grown to 32 MiB: that stops the thread for some 50 ms. */
 const CHECKPOINT_PAGES = 8192;
+/** So many KiB of pages stay in memory, where a transaction needs them: SQLite's 2 MiB are too few for the facts of hundreds of runs. */
+const CACHE_KIB = 16_384;
 /** Pages given back in one transaction: some 10 ms. */
 const RECLAIM_PAGES = 4000;
 /** SQLite takes a file smaller than any page for an empty database and writes over it. */
@@ -169,6 +171,7 @@ class SqliteDatabase implements SqlDatabase {
       // On macOS the disk is told to write as well; elsewhere this changes nothing.
       if (synchronous === 'full') this.#pragma('fullfsync = ON');
       this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.#pragma(`cache_size = -${CACHE_KIB}`);
       this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
       this.#pragma('temp_store = MEMORY');
     });
@@ -380,6 +383,7 @@ export function toSqlite(text: string): string {
     .replaceAll('BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY', 'INTEGER PRIMARY KEY')
     .replaceAll('BIGINT PRIMARY KEY', 'INTEGER PRIMARY KEY')
     .replaceAll(' COLLATE "C"', '')
+    .replaceAll('/* WITHOUT ROWID */', 'WITHOUT ROWID')
     .replaceAll('BYTEA', 'BLOB');
 }
 
