@@ -49,6 +49,18 @@ test('runs are found by configuration, results, tags, groups and status', async 
   expect(await found('--where', 'config.optimizer.name!="adam"', '--limit', '1')).toHaveLength(1);
 });
 
+test('a search by results says of how many ended runs there are none', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'quark-describe-'));
+  const session = await startRun({ project: 'silent', storageDir: other });
+  await session.endRun();
+  await session.close();
+  const asked = (where: string): ReturnType<typeof quark> =>
+    quark(['runs', '--json', '--where', where], { cwd: other });
+  expect((await asked('val/loss.best<0.3')).stderr).toMatch(/^1 ended runs have no summary/);
+  expect((await asked('config.lr<0.3')).stderr).toBe('');
+  rmSync(other, { recursive: true, force: true });
+});
+
 test('a condition that cannot be read is a mistake of the command line', async () => {
   for (const where of ['lr', 'lr<', 'nothing=1', 'config.lr==0.1'])
     expect(await run('runs', '--where', where), where).toMatchObject({ code: 2 });

@@ -25,6 +25,8 @@ import { parseRunConditions } from '../support/run-conditions.ts';
 import { duration, localTime, table } from '../support/text.ts';
 
 const DEFAULT_LIMIT = 50;
+/** Of more runs without results it is enough to know so many. */
+const MAX_COUNTED = 1000;
 
 export const runsCommand: Command = {
   spec: {
@@ -96,6 +98,11 @@ export const runsCommand: Command = {
             options,
           ),
     );
+    const silent = found === undefined ? 0 : await withoutResults({ io, args }, found);
+    if (silent > 0)
+      await io.stderr.write(
+        `${silent} ended runs have no summary of their metrics, because they recorded none or an earlier Quark did. Conditions on metrics do not see what they recorded.\n`,
+      );
     if (args.flag('json')) await io.stdout.write(jsonText(runs.map(summaryJson)));
     else if (runs.length === 0) await io.stderr.write('No runs.\n');
     else {
@@ -137,6 +144,33 @@ function conditionsOf(args: CommandContext['args']): FindRunsQuery | undefined {
     ...(name === undefined ? {} : { name: { like: name } }),
     ...(where === undefined ? {} : parseRunConditions(where, 'runs')),
   };
+}
+
+/** How many ended runs, of those that were asked about, have no results that a condition on metrics could see; 0 where there is none. */
+async function withoutResults(
+  context: Pick<CommandContext, 'io' | 'args'>,
+  query: FindRunsQuery,
+): Promise<number> {
+  const keys = metricsOf(query);
+  if (keys.length === 0) return 0;
+  const project = context.args.text('project');
+  const lacking = await withStore(context, (store) =>
+    findRuns(
+      store,
+      {
+        ...(project === undefined ? {} : { project }),
+        status: RUN_STATUSES.filter((status) => status !== 'running'),
+        and: keys.map((key) => ({ metrics: { [key]: { last: { exists: false } } } })),
+      },
+      { archived: context.args.flag('archived'), limit: MAX_COUNTED },
+    ),
+  );
+  return lacking.filter(({ run }) => Object.keys(run.metricSummaries).length === 0).length;
+}
+
+function metricsOf({ and = [], metrics, not, or = [] }: FindRunsQuery): readonly string[] {
+  const inner = [...and, ...or, ...(not === undefined ? [] : [not])];
+  return [...Object.keys(metrics ?? {}), ...inner.flatMap(metricsOf)];
 }
 
 function optionsOf(args: CommandContext['args']): { archived: boolean; limit: number } {

@@ -76,6 +76,7 @@ describe('an import', () => {
       metrics: { 'train/loss': 'loss', 'optimizer/lr': 'Learning Rate', va_l: 'va l?/ü' },
     });
     const reader = await openRun(store, run?.runId ?? '');
+    expect(reader.run.name).toBe(run?.name);
     expect(reader.run).toMatchObject({
       status: 'completed',
       projectName: 'p',

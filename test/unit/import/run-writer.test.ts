@@ -58,7 +58,12 @@ describe('metric names', () => {
     expect(Object.keys(written.names)).toHaveLength(1000);
     await finishRun(store, RUN_ID, written, []);
     const { document } = (await store.findRun(RUN_ID)) ?? { document: '' };
-    expect(document.length).toBeLessThan(25_000);
+    // Summaries are bounded by their number.
+    const { metric_summaries: _summaries, ...rest } = JSON.parse(document) as Record<
+      string,
+      unknown
+    >;
+    expect(JSON.stringify(rest).length).toBeLessThan(25_000);
     const [record] = await (await openRun(store, RUN_ID)).readMetrics({ metricKey: `0_${long}` });
     expect(record?.metadata).toEqual({ original_name: `0 ${long}` });
   });

@@ -55,6 +55,7 @@ export async function openRunFor(store: Store, run: NewImportedRun): Promise<Ope
     lineageRootRunId: run.runId,
     resumeCount: 0,
     runPath: `${store.location.storeRoot}/runs/${run.runId}`,
+    name: toLabel(run.described.name) ?? null,
     gitCommit: null,
     strictMode: false,
     tags: uniqueTags(run.described.tags ?? [], run.tags),
