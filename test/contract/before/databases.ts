@@ -103,7 +103,10 @@ type TableDump = { readonly sql: string; readonly rows?: readonly Record<string,
 const COLUMN = /(?<=[,(]\s*)(\w+) (?:TEXT|BIGINT|DOUBLE PRECISION|BYTEA)\b[^,]*?(?:,\s*|(?=\)$))/g;
 
 /** Columns of later layouts that a recording fills. */
-const FILLED_LATER: Readonly<Record<string, readonly string[]>> = { blob_spaces: ['put_at_ms'] };
+const FILLED_LATER: Readonly<Record<string, readonly string[]>> = {
+  blob_spaces: ['put_at_ms'],
+  runs: ['indexed_revision'],
+};
 
 /**
  * A dump without what later layouts have added: tables, columns that hold nothing, and those of {@link FILLED_LATER}. Any other
