@@ -98,11 +98,7 @@ export const runsCommand: Command = {
             options,
           ),
     );
-    const silent = found === undefined ? 0 : await withoutResults({ io, args }, found);
-    if (silent > 0)
-      await io.stderr.write(
-        `${silent} ended runs have no summary of their metrics, because they recorded none or an earlier Quark did. Conditions on metrics do not see what they recorded.\n`,
-      );
+    if (found !== undefined) await tellOfSilent({ io, args }, found);
     if (args.flag('json')) await io.stdout.write(jsonText(runs.map(summaryJson)));
     else if (runs.length === 0) await io.stderr.write('No runs.\n');
     else {
@@ -146,15 +142,15 @@ function conditionsOf(args: CommandContext['args']): FindRunsQuery | undefined {
   };
 }
 
-/** How many ended runs, of those that were asked about, have no results that a condition on metrics could see; 0 where there is none. */
-async function withoutResults(
-  context: Pick<CommandContext, 'io' | 'args'>,
+/** Says how many ended runs have no results that the conditions on metrics could see. */
+async function tellOfSilent(
+  { io, args }: Pick<CommandContext, 'io' | 'args'>,
   query: FindRunsQuery,
-): Promise<number> {
+): Promise<void> {
   const keys = metricsOf(query);
-  if (keys.length === 0) return 0;
-  const project = context.args.text('project');
-  const lacking = await withStore(context, (store) =>
+  if (keys.length === 0) return;
+  const project = args.text('project');
+  const lacking = await withStore({ io, args }, (store) =>
     findRuns(
       store,
       {
@@ -162,10 +158,14 @@ async function withoutResults(
         status: RUN_STATUSES.filter((status) => status !== 'running'),
         and: keys.map((key) => ({ metrics: { [key]: { last: { exists: false } } } })),
       },
-      { archived: context.args.flag('archived'), limit: MAX_COUNTED },
+      { archived: args.flag('archived'), limit: MAX_COUNTED },
     ),
   );
-  return lacking.filter(({ run }) => Object.keys(run.metricSummaries).length === 0).length;
+  const silent = lacking.filter(({ run }) => Object.keys(run.metricSummaries).length === 0).length;
+  if (silent > 0)
+    await io.stderr.write(
+      `${silent} ended runs have no summary of their metrics, because they recorded none or an earlier Quark did. Conditions on metrics do not see what they recorded.\n`,
+    );
 }
 
 function metricsOf({ and = [], metrics, not, or = [] }: FindRunsQuery): readonly string[] {
