@@ -156,7 +156,11 @@ export class MlflowClient {
       });
       text = await response.text();
     } catch (error) {
-      throw mlflowError(name, messageOf(error), '', error);
+      throw new QuarkError(
+        'unsupported',
+        `The MLflow server at ${new URL(url).origin} did not answer to ${name}: ${reasonOf(error)}`,
+        { details: { path: name, mlflowCode: '' }, cause: error },
+      );
     }
     const answer = parsed(text);
     if (response.ok) return answer;
@@ -179,15 +183,17 @@ export function sampleText({
   return `${step} ${timestamp} ${Number(value)}`;
 }
 
-function mlflowError(
-  path: string,
-  reason: string,
-  mlflowCode: string,
-  cause?: unknown,
-): QuarkError {
+/** Why a request failed: "fetch failed" says nothing, what caused it does. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return messageOf(error);
+  const code: unknown = Reflect.get(cause, 'code');
+  return cause.message === '' && typeof code === 'string' ? code : messageOf(cause);
+}
+
+function mlflowError(path: string, reason: string, mlflowCode: string): QuarkError {
   return new QuarkError('unsupported', `The MLflow server did not do ${path}: ${reason}`, {
     details: { path, mlflowCode },
-    cause,
   });
 }
 

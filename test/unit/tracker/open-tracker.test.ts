@@ -175,6 +175,19 @@ describe('a tracker', () => {
     expect(readdirSync(join(file, 'logs'))).toEqual([tracker.runId]);
   });
 
+  it('says which server does not answer, and why', async () => {
+    const { url } = server;
+    await server.stop();
+    const tracker = await openTracker({ provider: 'mlflow', url });
+    tracker.scalar('loss', 1);
+    await tracker.flush();
+    const { message } = tracker.status().error ?? expect.fail();
+    expect(message).toContain(`The MLflow server at ${url} did not answer`);
+    expect(message).toContain('ECONNREFUSED');
+    await tracker.close();
+    server = await MlflowServer.start();
+  });
+
   it('refuses the state of other trackers, of a completed run, and of a run that is gone', async () => {
     const store = createMemoryStore();
     const tee = await openTracker({ provider: 'tee', trackers: [{ provider: 'null' }] });
