@@ -22,7 +22,7 @@ export function* listRuns(
   if (where === undefined)
     return (yield* selectWhere(space, plain, limit, offset)).map((row) => runs.read(row, {}));
   const compiled = yield* compileCondition(space, where, nowMs);
-  // Most often there are none: a database that need not look at them answers from indexes alone.
+  // Most often there are none: a database that need not read them answers from indexes alone.
   const orBehind = (yield* hasUnindexed(space)) ? `${IS_BEHIND} OR ` : '';
   const condition: SqlCondition = {
     text: `${plain.text} AND (${orBehind}${compiled.text})`,
