@@ -23,8 +23,8 @@ export type MetricSummary = {
   readonly best_step?: number;
 };
 
-/** A run remembers so many series: those that were logged first. */
-export const MAX_SUMMARIZED_SERIES = 1000;
+/** A run remembers so many series, those that were logged first: its record comes with every list of runs. */
+export const MAX_SUMMARIZED_SERIES = 256;
 
 /** Rows of metrics as columns: the number of a series, its value, its step (NaN for none), its time. */
 export type SummarizedRows = {
