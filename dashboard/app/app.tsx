@@ -36,6 +36,11 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
   useSignalEffect(() => {
     document.title = titleOf(route.value);
   });
+  useSignalEffect(() => {
+    // Dropped files need no network: what shows them is loaded with the first of them.
+    if (!sources.value.some(({ id }) => id === 'files')) return;
+    for (const load of [loadRunPage, loadComparePage]) load().catch(() => undefined);
+  });
   return (
     <>
       <a

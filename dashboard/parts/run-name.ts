@@ -3,7 +3,7 @@ import type { RunRecord } from 'quark-sdk';
 import { shortId } from './format.ts';
 import { countBy, getOrMake } from './maps.ts';
 
-type Named = Pick<RunRecord, 'id' | 'projectName' | 'environment'>;
+type Named = Pick<RunRecord, 'id' | 'name' | 'projectName' | 'environment'>;
 
 /** What an import says of a run that it brought; undefined for a run that was recorded. */
 export function importOf(
@@ -23,7 +23,7 @@ export function importOf(
  * as that differs.
  */
 export function runNames(runs: readonly Named[]): ReadonlyMap<string, string> {
-  const names = runs.map((run) => importOf(run)?.name ?? run.projectName);
+  const names = runs.map((run) => run.name ?? importOf(run)?.name ?? run.projectName);
   const folders = runs.map(folderOf);
   const byName = new Map<string, number[]>();
   for (const [at, name] of names.entries()) getOrMake(byName, name, () => []).push(at);

@@ -62,7 +62,7 @@ export function RunTable(props: {
               previews={props.previews}
               now={props.now}
               onTag={toggleTag}
-              name={summary.run.name ?? imported.get(summary.run.id) ?? summary.run.projectName}
+              name={imported.get(summary.run.id) ?? summary.run.name ?? summary.run.projectName}
               isPicked={picked.value.has(summary.run.id)}
               onPick={() => {
                 picked.value = toggled(picked.value, summary.run.id);

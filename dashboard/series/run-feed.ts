@@ -125,14 +125,13 @@ export class RunFeed {
   /** Reads what has come since, or the next part of it. */
   async poll(): Promise<RunFeedChange> {
     const before = fingerprint(this.#reader, this.damage.length);
-    const statusBefore = this.#reader.effectiveStatus;
     // All at once: a server that also trains answers one round of requests between two batches.
     const parts = await Promise.allSettled([this.#read(), this.#reload()]);
     const failed = parts.find((part) => part.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     const isChanged = fingerprint(this.#reader, this.damage.length) !== before;
-    // The end of a run is its last flush: what the first read came too early for is there now.
-    if (this.#reader.effectiveStatus !== statusBefore) await this.#read();
+    // The end of a run is its last flush: what the first read came too early for is there now. A live run is polled again.
+    if (isChanged && !this.#reader.isLive) await this.#read();
     const change = { ...this.#untold, run: isChanged };
     this.#untold = { metrics: false, events: false };
     return change;

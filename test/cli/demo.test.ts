@@ -8,7 +8,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/cli.ts';
 import { listRuns, openRun, openStorage, type RunReader } from '../../src/index.ts';
 import { FakeIo, quark } from './fake-io.ts';
-import { longTest } from '../support/long.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const site = fileURLToPath(new URL('../../dist/demo/index.html', import.meta.url));
@@ -172,6 +171,7 @@ describe.skipIf(!isBuilt)('quark demo, built (needs "npm run build")', () => {
           .filter((type) => type !== 'alert');
         expect(types).toStrictEqual([
           'run_started',
+          'training_total',
           'training_started',
           'epoch_ended',
           'run_ended',
@@ -247,7 +247,7 @@ describe.skipIf(!isBuilt)('quark demo, built (needs "npm run build")', () => {
 });
 
 describe.skipIf(!existsSync(site))('quark demo, in this process (needs "npm run build")', () => {
-  longTest(
+  it(
     'draws a bar in a terminal, opens the page, and goes the same way for the same seed',
     async () => {
       const losses: number[][] = [];
