@@ -185,7 +185,9 @@ export class Profiler implements AsyncDisposable {
     const node = isNode() ? nodeProcess() : undefined;
     this.#meter = node === undefined ? meterPage() : meterProcess(node);
     const gpuProcess = this.#settings.captureGpu ? node : undefined;
-    this.#later = new LaterReadings(performance.now(), gpuProcess, (reading) => {
+    // The same origin as that of the checkpoints, so that no reading seems to come before the one that it follows.
+    const laterOriginMs = this.#settings.now === undefined ? this.#originMs : performance.now();
+    this.#later = new LaterReadings(laterOriginMs, gpuProcess, (reading) => {
       this.#readings.push(reading);
       this.#recorder?.read(reading);
     });
