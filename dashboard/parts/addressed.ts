@@ -29,7 +29,7 @@ export function useAddressed<T>(
   useSignalEffect(() => {
     const value = text.write(target.value);
     const { count: now } = visit.value;
-    // The first writing of a visit says what is there, and is no step of somebody's.
+    // The first write after a navigation completes the address that was opened; only later writes are changes of the user.
     setParam(name, value, wasWritten.current === now ? how : 'replace');
     wasWritten.current = now;
   });

@@ -1,6 +1,6 @@
 /** How far each entry of the history was scrolled, stored with the entry: going back shows what was seen, going on begins at the top. */
 
-/** How long a page is kept where it was left while its parts arrive. */
+/** For how long the scroll position is restored again each time the page grows, as its parts load. */
 const PATIENCE_MS = 10_000;
 /** Scrolling that goes on is stored once it rests. */
 const STORE_AFTER_MS = 150;

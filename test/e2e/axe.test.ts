@@ -62,7 +62,7 @@ afterAll(async () => {
   await store?.close();
 });
 
-/** Each view: its address, and what is there once it is complete. */
+/** Each view: its address, and the selector of an element that appears once the view is complete. */
 const views = (): readonly (readonly [hash: string, sign: string])[] => [
   ['#/', '.run-row .spark path'],
   ['#/?list=deleted', 'h1'],

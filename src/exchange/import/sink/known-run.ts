@@ -1,7 +1,7 @@
 /** What an import writes to where there is nothing to write. */
 import type { RunSink } from './importer.ts';
 
-/** Takes a run that is in the store already: everything is let go. */
+/** The sink of a run that the store has already: it discards all rows. */
 export class KnownRun implements RunSink {
   readonly pendingRows = 0;
   readonly isFull = false;
