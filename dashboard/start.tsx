@@ -5,6 +5,7 @@ import './theme/base.css';
 import './parts/style.css';
 import { App } from './app/app.tsx';
 import type { TrainPage } from './app/train-page.ts';
+import { followKeys } from './parts/actions.ts';
 import { followLocation } from './route/location.ts';
 import { findSources } from './sources/sources.ts';
 import { sendUnsentRuns } from './sources/unsent-runs.ts';
@@ -14,6 +15,7 @@ import { followTheme } from './theme/theme.ts';
 export function startPage(trainPage: TrainPage): void {
   followTheme();
   followLocation();
+  followKeys();
   void findSources();
   const root = document.getElementById('app');
   if (root !== null) render(<App trainPage={trainPage} />, root);
