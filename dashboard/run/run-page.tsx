@@ -11,9 +11,9 @@ import {
   deletedName,
   useTombstone,
   type DeletedRunInfo,
-} from '../deletion/deleted-run.tsx';
-import { deletionRefusal } from '../deletion/rights.ts';
-import { RunActions } from '../deletion/run-actions.tsx';
+} from '../changes/deleted-run.tsx';
+import { deletionRefusal } from '../changes/rights.ts';
+import { RunActions } from '../changes/run-actions.tsx';
 import { createChartView } from '../charts/chart-view.ts';
 import { groupMetrics } from '../charts/group.ts';
 import { isBeingImported } from '../dropped/dropped-files.ts';

@@ -2,13 +2,8 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Store } from 'quark-sdk';
-import {
-  instantText,
-  Restore,
-  deletedName,
-  type DeletedRunInfo,
-} from '../deletion/deleted-run.tsx';
-import { deletionRefusal } from '../deletion/rights.ts';
+import { instantText, Restore, deletedName, type DeletedRunInfo } from '../changes/deleted-run.tsx';
+import { deletionRefusal } from '../changes/rights.ts';
 import { Button } from '../parts/controls.tsx';
 import { countText, formatAgo, shortId } from '../parts/format.ts';
 import { usePolling } from '../parts/hooks.ts';

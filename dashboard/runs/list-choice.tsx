@@ -1,7 +1,7 @@
 /** Which of the lists is shown, and why nothing in it can be changed from here. */
 import type { JSX } from 'preact';
 import type { Store } from 'quark-sdk';
-import { deletionRefusal } from '../deletion/rights.ts';
+import { deletionRefusal } from '../changes/rights.ts';
 import { Segmented } from '../parts/controls.tsx';
 import { setterOf } from '../parts/signals.ts';
 import { listName, type ListName } from './list-state.ts';

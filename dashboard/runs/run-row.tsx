@@ -3,7 +3,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { hasTimes, type RunSummary, type Store } from 'quark-sdk';
-import { RunMenu } from '../deletion/run-actions.tsx';
+import { RunMenu } from '../changes/run-actions.tsx';
 import { isBeingImported } from '../dropped/dropped-files.ts';
 import { formatAgo, formatValue, shortId } from '../parts/format.ts';
 import { useOnScreen } from '../parts/hooks.ts';

@@ -3,7 +3,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { RunSummary, Store } from 'quark-sdk';
-import { deletionRefusal } from '../deletion/rights.ts';
+import { deletionRefusal } from '../changes/rights.ts';
 import { Button } from '../parts/controls.tsx';
 import { importOf, runNames } from '../parts/run-name.ts';
 import { toggled } from '../parts/signals.ts';

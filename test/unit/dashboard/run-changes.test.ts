@@ -1,20 +1,41 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createMemoryStore, listRuns, startRun, type Store } from 'quark-sdk';
 import {
-  actOnRun,
-  askedToDelete,
+  createMemoryStore,
+  listRuns,
+  openRun,
+  startRun,
+  type RunRecord,
+  type Store,
+} from 'quark-sdk';
+import {
   changeNotice,
-  changingRuns,
-  deleteOrAsk,
+  changingIds,
   dismissNotice,
+  makeChanges,
   NOTICE_MS,
   pauseNotice,
   resumeNotice,
   undoChanges,
+} from '../../../dashboard/changes/page-changes.ts';
+import {
+  actOnRun,
+  askedToDelete,
+  deleteOrAsk,
   type ChangeTarget,
-} from '../../../dashboard/deletion/run-changes.ts';
-import { refusalFor, type DeletionRights } from '../../../dashboard/deletion/rights.ts';
-import { deletedText, untilText } from '../../../dashboard/deletion/deleted-run.tsx';
+} from '../../../dashboard/changes/run-acts.ts';
+import {
+  addingNote,
+  noting,
+  renaming,
+  tagging,
+  untagging,
+} from '../../../dashboard/changes/run-edits.ts';
+import {
+  editRefusalFor,
+  refusalFor,
+  type DeletionRights,
+} from '../../../dashboard/changes/rights.ts';
+import { deletedText, untilText } from '../../../dashboard/changes/deleted-run.tsx';
 
 let store: Store;
 
@@ -42,11 +63,11 @@ describe('changes of runs', () => {
   it('deletes a run, says so, and undoes it', async () => {
     const run = await recorded('digits');
     const deleting = actOnRun('delete', run);
-    expect([...changingRuns.value]).toEqual([run.runId]);
+    expect([...changingIds.value]).toEqual([run.runId]);
     // A second click changes nothing.
     await actOnRun('delete', run);
     await deleting;
-    expect(changingRuns.value.size).toBe(0);
+    expect(changingIds.value.size).toBe(0);
     expect(changeNotice.value).toMatchObject({ text: 'Deleted digits', failure: undefined });
     expect(await namesOf()).toEqual([]);
     await undoChanges();
@@ -115,10 +136,10 @@ describe('changes of runs', () => {
 
   it('asks before it deletes a run that goes on', async () => {
     const run = await recorded('digits');
-    deleteOrAsk(run, true);
-    expect(askedToDelete.value).toEqual(run);
+    deleteOrAsk([run], 1);
+    expect(askedToDelete.value).toEqual({ targets: [run], liveCount: 1 });
     expect(await namesOf()).toEqual(['digits']);
-    deleteOrAsk(run, false);
+    deleteOrAsk([run], 0);
     await vi.waitFor(async () => expect(await namesOf()).toEqual([]));
   });
 
@@ -135,6 +156,91 @@ describe('changes of runs', () => {
     vi.advanceTimersByTime(NOTICE_MS);
     expect(changeNotice.value).toBeUndefined();
     expect(await namesOf(true)).toEqual(['digits']);
+  });
+});
+
+describe('what people say of runs', () => {
+  const runOf = async (target: ChangeTarget): Promise<RunRecord> =>
+    (await openRun(store, target.runId)).run;
+
+  it('changes names, notes and tags, and undoes each by what was there before', async () => {
+    const run = await recorded('digits');
+    await makeChanges([tagging(run, ['keep', 'workers=2'])]);
+    expect(changeNotice.value?.text).toBe('Tagged digits with keep, workers=2');
+    dismissNotice();
+    await makeChanges([renaming(run, 'baseline')]);
+    await makeChanges([noting(run, '# Result')]);
+    await makeChanges([addingNote(run, 'Better.')]);
+    await makeChanges([tagging(run, ['workers=8', 'keep'])]);
+    await makeChanges([untagging(run, ['keep'])]);
+    expect(await runOf(run)).toMatchObject({
+      name: 'baseline',
+      notes: '# Result\n\nBetter.',
+      tags: ['workers=8'],
+    });
+    expect(changeNotice.value?.text).toBe(
+      'Renamed 1 run, changed the notes of 2 runs, tagged 1 run with workers=8, keep, removed keep from 1 run',
+    );
+    await undoChanges();
+    expect(changeNotice.value?.text).toBe('Undone: 5 changes.');
+    const after = await runOf(run);
+    expect(after).toMatchObject({ name: null, notes: null });
+    expect(after.tags.toSorted()).toEqual(['keep', 'workers=2']);
+  });
+
+  it('says nothing of what was so already', async () => {
+    const run = await recorded('digits');
+    await makeChanges([tagging(run, ['keep'])]);
+    dismissNotice();
+    await makeChanges([tagging(run, ['keep'])]);
+    expect(changeNotice.value).toBeUndefined();
+  });
+
+  it('changes many runs at once, as one notice, and says which one was not changed', async () => {
+    const runs = await Promise.all(Array.from({ length: 9 }, (_, at) => recorded(`run ${at}`)));
+    const missing = { store, runId: 'run_missing', name: 'missing' };
+    await makeChanges([...runs, missing].map((run) => tagging(run, ['sweep'])));
+    expect(changeNotice.value).toMatchObject({
+      text: 'Tagged 9 runs with sweep',
+      failure: expect.stringMatching(/^missing was not tagged\. /),
+    });
+    await undoChanges();
+    for (const run of runs) expect((await runOf(run)).tags).toEqual([]);
+  });
+
+  it('refuses a tag that no run can have, and changes nothing', async () => {
+    const run = await recorded('digits');
+    await makeChanges([tagging(run, [''])]);
+    expect(changeNotice.value).toMatchObject({
+      done: [],
+      failure: expect.stringMatching(/^digits was not tagged\. .*addTags/),
+    });
+  });
+});
+
+describe('who may change names, notes and tags', () => {
+  const rights: DeletionRights = {
+    sourceId: 'server',
+    isWritable: false,
+    needsKey: true,
+    account: { user: 'bob', scope: 'write', spaces: [] },
+    space: 'default',
+  };
+  it.each([
+    ['this browser', { sourceId: 'browser', needsKey: false, isWritable: true }, undefined],
+    ['dropped files', { sourceId: 'files' }, 'only read'],
+    ['a server that only shows', { needsKey: false }, 'quark rename'],
+    ['a key that is not known yet', { account: undefined }, 'not known yet'],
+    ['a key of scope write', {}, undefined],
+    [
+      'a key of scope delete',
+      { account: { user: 'bob', scope: 'delete', spaces: [] } },
+      'the scope "delete"',
+    ],
+  ] as const)('%s', (_name, part, refusal) => {
+    const given = editRefusalFor({ ...rights, ...part });
+    if (refusal === undefined) expect(given).toBeUndefined();
+    else expect(given).toContain(refusal);
   });
 });
 

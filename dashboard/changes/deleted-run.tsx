@@ -4,6 +4,7 @@ import { isQuarkError, type Store } from 'quark-sdk';
 import { formatAgo, shortId } from '../parts/format.ts';
 import { usePromise } from '../parts/hooks.ts';
 import { Warning } from '../parts/notices.tsx';
+import { t } from '../parts/t.ts';
 import { deletionRefusal } from './rights.ts';
 import { RestoreButton } from './run-actions.tsx';
 
@@ -29,18 +30,22 @@ export function useTombstone(
 export function deletedText(
   tombstone: DeletedRunInfo,
   nowMs: number,
-  subject: string = 'This run',
+  subject: string = t('This run'),
 ): string {
   const { by, deletedAtMs } = tombstone;
-  const who = by === undefined ? '' : ` by ${by}`;
-  return `${subject} was deleted${who} ${formatAgo(deletedAtMs, nowMs)}. ${untilText(tombstone, nowMs)}`;
+  const ago = formatAgo(deletedAtMs, nowMs);
+  const who =
+    by === undefined
+      ? t('{subject} was deleted {ago}.', { subject, ago })
+      : t('{subject} was deleted by {by} {ago}.', { subject, by, ago });
+  return `${who} ${untilText(tombstone, nowMs)}`;
 }
 
 /** Until when a deleted run can be restored. */
 export function untilText({ purgeAtMs, purgedAtMs }: DeletedRunInfo, nowMs: number): string {
-  if (purgedAtMs !== undefined) return 'Its bytes have been removed: it cannot be restored.';
-  if (purgeAtMs <= nowMs) return 'Its bytes may be removed at any moment.';
-  return `It can be restored until ${instantText(purgeAtMs)}.`;
+  if (purgedAtMs !== undefined) return t('Its bytes have been removed: it cannot be restored.');
+  if (purgeAtMs <= nowMs) return t('Its bytes may be removed at any moment.');
+  return t('It can be restored until {instant}.', { instant: instantText(purgeAtMs) });
 }
 
 /** A day and a minute, as this browser writes them. */
@@ -64,8 +69,8 @@ export function DeletedLine(props: {
   return (
     <Warning>
       <span class="grow">
-        {tombstone === null ? 'This run is no longer here.' : deletedText(tombstone, Date.now())}{' '}
-        What is shown was read before.
+        {tombstone === null ? t('This run is no longer here.') : deletedText(tombstone, Date.now())}{' '}
+        {t('What is shown was read before.')}
       </span>
       {tombstone !== null && <Restore store={store} tombstone={tombstone} name={props.name} />}
     </Warning>

@@ -1,15 +1,16 @@
-/** Says on every page what was done to runs lately, with the way back. */
+/** Says on every page what was changed lately, with the way back. */
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, IconButton } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { t } from '../parts/t.ts';
 import {
   changeNotice,
   dismissNotice,
   pauseNotice,
   resumeNotice,
   undoChanges,
-} from './run-changes.ts';
+} from './page-changes.ts';
 import './style.css';
 
 /** Empty while there is nothing to say. It is always there, so that a screen reader says what comes into it. */
@@ -32,7 +33,7 @@ export function ChangeStrip(): JSX.Element {
     <aside
       ref={strip}
       class={`change-strip floating${notice === undefined ? ' is-empty' : ''}`}
-      aria-label="What was done to runs"
+      aria-label={t('What was done')}
       onMouseEnter={pauseNotice}
       onMouseLeave={resumeNotice}
     >
@@ -53,10 +54,10 @@ export function ChangeStrip(): JSX.Element {
         <div ref={undo} class="row gap-6">
           {doneCount > 0 && (
             <Button isSmall onClick={() => void undoChanges()}>
-              <Icon name="undo" /> Undo
+              <Icon name="undo" /> {t('Undo')}
             </Button>
           )}
-          <IconButton icon="close" label="Dismiss" onClick={dismissNotice} />
+          <IconButton icon="close" label={t('Dismiss')} onClick={dismissNotice} />
         </div>
       )}
     </aside>

@@ -4,7 +4,9 @@ import type { JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, IconButton } from '../parts/controls.tsx';
 import { Icon, type IconName } from '../parts/icons.tsx';
-import { actOnRun, changingRuns, deleteOrAsk, type ChangeTarget } from './run-changes.ts';
+import { t } from '../parts/t.ts';
+import { changingIds } from './page-changes.ts';
+import { actOnRun, deleteOrAsk, type ChangeTarget } from './run-acts.ts';
 import './style.css';
 
 /** A run that is there, and how it stands. */
@@ -21,20 +23,24 @@ function actionsOf({ target, isLive, isArchived }: ActionProps): readonly Action
   return [
     isArchived
       ? {
-          label: 'Restore',
+          label: t('Restore'),
           icon: 'undo',
           act: () => void actOnRun('restore', target, 'archive'),
         }
-      : { label: 'Archive', icon: 'archive', act: () => void actOnRun('archive', target) },
-    { label: 'Delete', icon: 'trash', act: () => deleteOrAsk(target, isLive) },
+      : { label: t('Archive'), icon: 'archive', act: () => void actOnRun('archive', target) },
+    { label: t('Delete'), icon: 'trash', act: () => deleteOrAsk([target], isLive ? 1 : 0) },
   ];
 }
 
 /** Buttons, for the head of the run's page. */
 export function RunActions(props: ActionProps): JSX.Element {
-  const isBusy = changingRuns.value.has(props.target.runId);
+  const isBusy = changingIds.value.has(props.target.runId);
   return (
-    <span class="run-actions inline wrap gap-8" role="group" aria-label="What to do with this run">
+    <span
+      class="run-actions inline wrap gap-8"
+      role="group"
+      aria-label={t('What to do with this run')}
+    >
       {actionsOf(props).map(({ label, icon, act }) => (
         <Button key={label} isSmall disabled={isBusy} onClick={act}>
           <Icon name={icon} /> {label}
@@ -49,11 +55,11 @@ export function RestoreButton({ target }: { readonly target: ChangeTarget }): JS
   return (
     <Button
       isSmall
-      disabled={changingRuns.value.has(target.runId)}
-      aria-label={`Restore ${target.name}`}
+      disabled={changingIds.value.has(target.runId)}
+      aria-label={t('Restore {name}', { name: target.name })}
       onClick={() => void actOnRun('restore', target, 'delete')}
     >
-      <Icon name="undo" /> Restore
+      <Icon name="undo" /> {t('Restore')}
     </Button>
   );
 }
@@ -83,11 +89,11 @@ export function RunMenu(props: ActionProps): JSX.Element {
     <span ref={button} class="run-menu-button" onKeyDown={(event) => moveIn(menu.current, event)}>
       <IconButton
         icon="more"
-        label={`Actions for ${props.target.name}`}
-        title="Archive or delete"
+        label={t('Actions for {name}', { name: props.target.name })}
+        title={t('Archive or delete')}
         aria-haspopup="menu"
         aria-expanded={isOpen.value}
-        disabled={changingRuns.value.has(props.target.runId)}
+        disabled={changingIds.value.has(props.target.runId)}
         popovertarget={id}
       />
       <div
@@ -96,7 +102,7 @@ export function RunMenu(props: ActionProps): JSX.Element {
         class="run-menu floating"
         popover="auto"
         role="menu"
-        aria-label={`Actions for ${props.target.name}`}
+        aria-label={t('Actions for {name}', { name: props.target.name })}
         onToggle={(event) => {
           isOpen.value = event.newState === 'open';
         }}
