@@ -16,7 +16,8 @@ import {
   type ChartView,
 } from './chart-view.ts';
 import { groupMetrics, splitLarge } from './group.ts';
-import { Panel, type PanelContext } from './panel.tsx';
+import type { PanelContext } from './chart-state.ts';
+import { Panel } from './panel.tsx';
 import 'uplot/dist/uPlot.min.css';
 import './charts.css';
 

@@ -23,6 +23,7 @@ const PATHS = {
   upload: 'M8 13V4M4 7.5L8 3.5l4 4',
   more: 'M3.5 8v.01M8 8v.01M12.5 8v.01',
   archive: 'M2 2.5h12v3H2zM3 5.5v8h10v-8M6.5 8.5h3',
+  save: 'M8 2.5v7.5M4.8 7L8 10.2 11.2 7M2.5 11v2.5h11V11',
   trash: 'M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.7 9h6.6l.7-9M6.6 7v4M9.4 7v4',
   undo: 'M5.5 2.5L2.5 5.5l3 3M2.5 5.5h7a4 4 0 0 1 0 8h-4',
   clock: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.6',
