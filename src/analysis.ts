@@ -251,8 +251,51 @@ export type {
   GroupComparison,
   GroupDifference,
   MetricGroups,
-  RunGroup,
 } from './analysis/compare/seed-groups.ts';
+export {
+  groupRuns,
+  RUN_GROUPINGS,
+  type GroupableRun,
+  type RunGroup,
+  type RunGrouping,
+} from './analysis/compare/run-groups.ts';
+export {
+  BAND_KINDS,
+  bandOfCurves,
+  type BandKind,
+  type CurveBand,
+  type CurveBandOptions,
+  type CurvePoints,
+} from './analysis/compare/curve-band.ts';
+export {
+  compareValues,
+  type ComparedValue,
+  type CompareValuesOptions,
+  type ValueRow,
+} from './analysis/compare/value-row.ts';
+export { compareSettings, type SettingRow } from './analysis/compare/compare-settings.ts';
+export {
+  METRIC_STATISTICS,
+  metricQuantity,
+  runQuantity,
+  settingQuantity,
+  summarizedMetrics,
+  varyingSettings,
+  type DescribedRun,
+  type MetricStatistic,
+  type RunQuantity,
+} from './analysis/sweep/quantity.ts';
+export {
+  configImportance,
+  IMPORTANCE_METHODS,
+  MIN_IMPORTANCE_RUNS,
+  type ConfigImportance,
+  type ConfigImportanceOptions,
+  type ImportanceMethod,
+  type MeasuredRun,
+  type SettingImportance,
+} from './analysis/sweep/importance.ts';
+export { paretoFront, type ValuePair } from './analysis/sweep/pareto.ts';
 export type { MeanInterval } from './analysis/signals/student-t.ts';
 export { AlertWatch, type WatchStatus } from './analysis/watch/alert-watch.ts';
 export {

@@ -3,7 +3,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMemoryStore, MetricsLogger, openRun, startRun, TrainingSession } from 'quark-sdk';
+import {
+  createMemoryStore,
+  MetricsLogger,
+  openRun,
+  openStorage,
+  startRun,
+  TrainingSession,
+} from 'quark-sdk';
 import { report as reportOn } from 'quark-sdk/analysis';
 import { exportQuark } from 'quark-sdk/exchange';
 import { DataDiagnostics } from 'quark-sdk/probes';
@@ -148,6 +155,51 @@ test('three runs and more are groups', async () => {
   const { stdout } = await run('compare', 'good', 'bad', 'overfit');
   expect(stdout).toMatch(/\ntrain\/loss +all runs +3 +/);
   expect(stdout).toContain('No difference is significant.');
+});
+
+test('many runs: by a setting, what a metric depends on, and which are not beaten', async () => {
+  const store = await openStorage(join(folder, 'sweep'));
+  const runIds: string[] = [];
+  for (let at = 0; at < 9; at++) {
+    const [lr, seed] = [10 ** -(1 + (at % 3)), at];
+    const session = await TrainingSession.startRun({
+      project: 's',
+      storage: store,
+      config: { lr, seed },
+    });
+    const metrics = new MetricsLogger(session);
+    for (let step = 0; step < 4; step++) {
+      metrics.log('val/loss', lr + at / 1e5, { step });
+      metrics.log('val/latency', 1 / lr, { step });
+    }
+    await session.endRun();
+    runIds.push(session.runId);
+  }
+  await store.close();
+  const compare = (...args: readonly string[]): Promise<Ran> =>
+    run('compare', ...runIds, '--storage-dir', join(folder, 'sweep'), ...args);
+  expect((await compare('--by', 'config.lr')).stdout).toMatch(
+    /\nval\/loss +lr=0\.001 +3 +0\.00105 .* best\n/,
+  );
+  expect((await compare('--by', 'tag')).stdout).toMatch(/\nval\/loss +without tags +9 /);
+  const importance = await compare('--importance', 'val/loss');
+  expect(importance.stdout).toContain('What val/loss (best) depends on (9 runs)');
+  expect(importance.stdout).toMatch(/\nlr +3 +0\.87 +0\.87 to 0\.87 +0\.95 +0\.00\d+\n/);
+  const json = JSON.parse((await compare('--importance', 'val/loss.last', '--json')).stdout);
+  expect(json).toMatchObject({ method: 'ranks', run_count: 9, settings: [{ path: 'lr' }] });
+  const front = await compare('--pareto', 'val/loss,val/latency', '--json');
+  expect(JSON.parse(front.stdout).front.map((one: { x: number }) => one.x)).toEqual([
+    0.00102, 0.01001, 0.1,
+  ]);
+  expect((await compare('--pareto', 'val/loss,val/latency')).stdout).toContain(
+    '3 of 9 runs are not beaten in both',
+  );
+  for (const wrong of [
+    ['--by', 'lr'],
+    ['--pareto', 'val/loss'],
+    ['--importance', 'none'],
+  ])
+    expect((await compare(...wrong)).code).toBe(2);
 });
 
 test('a report as Markdown, as HTML and into a file', async () => {

@@ -4,6 +4,7 @@ import { invalidInput } from '../../base/errors.ts';
 import type { AnalyzerEngineConfig } from '../evaluate/analyzer-config.ts';
 import { checkAnalyzerConfig } from '../evaluate/analyzer-config.ts';
 import { checkPhaseConfig, type PhaseAnalyzerConfig } from '../evaluate/phase-config.ts';
+import { checkGrouping, type RunGrouping } from './run-groups.ts';
 
 /** Whether a target is reached from below (`at_least`) or from above (`at_most`). */
 export const TARGET_DIRECTIONS = ['at_least', 'at_most'] as const;
@@ -25,6 +26,11 @@ export type ComparisonEngineConfig = {
   /** Level of confidence intervals, above 0 and below 1. Default 0.95. */
   readonly confidenceLevel?: number;
   /**
+   * What makes runs a group where many are compared. Default `config`: the same configuration but for seeds. Runs in memory have no
+   * tags, groups and types of jobs.
+   */
+  readonly groupBy?: RunGrouping;
+  /**
    * How alerts are found, and by default what phases agree with. Stored alerts are compared where it says nothing, or what they were found
    * with; otherwise they are found anew. Roles count for the runs that have such a metric.
    */
@@ -37,6 +43,7 @@ export type ComparisonEngineConfig = {
 export type ComparisonSettings = {
   readonly targets: ReadonlyMap<string, MetricTargetSpec>;
   readonly confidenceLevel: number;
+  readonly groupBy: RunGrouping;
   readonly analyzer: AnalyzerEngineConfig;
   readonly phases: PhaseAnalyzerConfig;
   /** Whether roles of metrics that a run does not have are left out for it, rather than refused. */
@@ -45,10 +52,16 @@ export type ComparisonSettings = {
 
 /** @throws {QuarkError} `invalid_input` naming the setting */
 export function checkComparisonConfig(config: ComparisonEngineConfig): ComparisonSettings {
-  checkOptionNames('config', config, ['metricTargets', 'confidenceLevel', 'analyzer', 'phases']);
+  checkOptionNames('config', config, [
+    'metricTargets',
+    'confidenceLevel',
+    'groupBy',
+    'analyzer',
+    'phases',
+  ]);
   const { analyzer = {}, confidenceLevel = 0.95, metricTargets = [], phases = {} } = config;
-  if (typeof confidenceLevel !== 'number' || !(confidenceLevel > 0 && confidenceLevel < 1))
-    throw invalidInput('config.confidenceLevel', confidenceLevel, 'a number above 0 and below 1');
+  const groupBy = checkGrouping('config.groupBy', config.groupBy ?? 'config');
+  checkConfidenceLevel('config.confidenceLevel', confidenceLevel);
   if (!Array.isArray(metricTargets))
     throw invalidInput('config.metricTargets', metricTargets, 'a list of targets');
   const targets = new Map<string, MetricTargetSpec>();
@@ -65,7 +78,13 @@ export function checkComparisonConfig(config: ComparisonEngineConfig): Compariso
   checkAnalyzerConfig(analyzer);
   const all = { analyzer, ...phases };
   checkPhaseConfig(all);
-  return { targets, confidenceLevel, analyzer, phases: all, areRolesOptional: true };
+  return { targets, confidenceLevel, groupBy, analyzer, phases: all, areRolesOptional: true };
+}
+
+/** @throws {QuarkError} `invalid_input` */
+export function checkConfidenceLevel(field: string, level: unknown): number {
+  if (typeof level === 'number' && level > 0 && level < 1) return level;
+  throw invalidInput(field, level, 'a number above 0 and below 1');
 }
 
 function checkTarget(field: string, target: MetricTargetSpec): MetricTargetSpec {

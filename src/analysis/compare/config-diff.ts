@@ -28,7 +28,7 @@ export function diffConfigs(primary: JsonObject, reference: JsonObject): readonl
   return [...new Set([...first.keys(), ...second.keys()])].toSorted().flatMap((path) => {
     const a = first.get(path);
     const b = second.get(path);
-    if (JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))) return [];
+    if (canonicalText(a) === canonicalText(b)) return [];
     return configDiffRecord.create({
       path,
       presence: a === undefined ? 'reference' : b === undefined ? 'primary' : 'both',
@@ -48,6 +48,11 @@ export function configWithoutSeeds(config: JsonObject): string {
   const kept = [...flatSettings(config)].filter(([path]) => !isSeedPath(path));
   const settings = kept.map(([path, value]) => [path, sorted(value)] as const);
   return JSON.stringify(settings.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The same text for values that say the same; undefined for none. */
+export function canonicalText(value: JsonValue | undefined): string | undefined {
+  return JSON.stringify(sorted(value));
 }
 
 /** Keys of objects within lists in one order. */

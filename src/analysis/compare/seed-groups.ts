@@ -1,24 +1,14 @@
 /** Many runs at once: groups of the same configuration but for seeds, and how far they differ. */
-import type { JsonValue } from '../../base/json.ts';
 import type { SeriesKernel } from '../../kernel/series/series-kernel.ts';
 import type { RunColumns } from '../columns/run-columns.ts';
 import type { Dict } from '../../schema/record.ts';
 import type { ComparisonSettings } from './compare-config.ts';
-import { configWithoutSeeds, flatSettings, isSeedPath } from './config-diff.ts';
 import type { MetricDirection } from './diff-records.ts';
 import { directionOf } from '../signals/roles/direction.ts';
 import { arrival, brokenKeys, endsBroken } from './metric-diff.ts';
 import { inOrderOfInterest, someOf } from './metric-order.ts';
+import { groupRuns, type GroupableRun, type RunGroup } from './run-groups.ts';
 import { holm, meanInterval, welchTest, type MeanInterval } from '../signals/student-t.ts';
-
-/** Runs of one configuration. */
-export type RunGroup = {
-  /** Settings by which the groups differ, such as `lr=0.1`; `all runs` where there is one group. */
-  readonly name: string;
-  /** Those settings. */
-  readonly settings: Readonly<Record<string, JsonValue>>;
-  readonly runIds: readonly string[];
-};
 
 /** One metric over all groups. */
 export type MetricGroups = {
@@ -65,14 +55,24 @@ export type GroupComparison = {
   readonly toDict: () => Dict;
 };
 
+/** What is known of runs besides their columns, by their ids. */
+export type RunLabels = ReadonlyMap<string, Omit<GroupableRun, 'id' | 'config'>>;
+
 /** Groups runs, and compares the groups. */
 export function groupsOf(
   runs: readonly RunColumns[],
   settings: ComparisonSettings,
   kernel: SeriesKernel,
+  labels: RunLabels = new Map(),
 ): GroupComparison {
-  const members = [...byConfig(runs).values()];
-  const groups = namedGroups(members);
+  const groupable = runs.map(({ run: { config, runId } }) => ({
+    ...labels.get(runId),
+    id: runId,
+    config,
+  }));
+  const groups = groupRuns(groupable, settings.groupBy);
+  const byId = new Map(runs.map((run) => [run.run.runId, run]));
+  const members = groups.map(({ runIds }) => runIds.flatMap((id) => byId.get(id) ?? []));
   const keys = inOrderOfInterest(new Set(runs.flatMap(({ metrics }) => [...metrics.keys()])));
   const metrics = keys.flatMap((key) => metricGroups(key, members, settings, kernel) ?? []);
   const notes = notesOn(groups, members, metrics);
@@ -122,42 +122,6 @@ function notesOn(
       );
   }
   return notes;
-}
-
-function byConfig(runs: readonly RunColumns[]): Map<string, RunColumns[]> {
-  const groups = new Map<string, RunColumns[]>();
-  for (const run of runs) {
-    const key = configWithoutSeeds(run.run.config);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [run]);
-    else group.push(run);
-  }
-  return groups;
-}
-
-function namedGroups(members: readonly (readonly RunColumns[])[]): readonly RunGroup[] {
-  const configs = members.map(([first]) =>
-    first === undefined ? new Map<string, JsonValue>() : flatSettings(first.run.config),
-  );
-  const paths = [...new Set(configs.flatMap((config) => [...config.keys()]))].filter((path) => {
-    const texts = new Set(configs.map((config) => JSON.stringify(config.get(path))));
-    return !isSeedPath(path) && texts.size > 1;
-  });
-  return members.map((runs, i) => {
-    const own = paths.flatMap((path) => {
-      const value = configs[i]?.get(path);
-      return value === undefined ? [] : [[path, value] as const];
-    });
-    return {
-      name:
-        members.length === 1
-          ? 'all runs'
-          : own.map(([path, value]) => `${path}=${JSON.stringify(value)}`).join(' ') ||
-            `group ${i + 1}`,
-      settings: Object.fromEntries(own),
-      runIds: runs.map(({ run }) => run.runId),
-    };
-  });
 }
 
 function metricGroups(

@@ -13,7 +13,12 @@ import {
   type RunComparisonResult,
 } from '../compare/compare-runs.ts';
 import { loadMetrics, loadRunData, type RunToCompare } from '../compare/run-data.ts';
-import { groupComparison, groupsOf, type GroupComparison } from '../compare/seed-groups.ts';
+import {
+  groupComparison,
+  groupsOf,
+  type GroupComparison,
+  type RunLabels,
+} from '../compare/seed-groups.ts';
 import {
   resultOf,
   resultOfFacts,
@@ -109,8 +114,19 @@ export async function doJob(
       return comparisonOf(primary, reference, job.settings, kernel, job.isBaseline);
     }
     case 'groups':
-      return groupsOf(await eachRun(runs, hooks, loadMetrics), job.settings, kernel);
+      return groupsOf(await eachRun(runs, hooks, loadMetrics), job.settings, kernel, labelsOf(job));
   }
+}
+
+/** What runs are grouped by besides their configuration. */
+function labelsOf({ runs }: Extract<AnalysisJob, { readonly kind: 'groups' }>): RunLabels {
+  return new Map(
+    runs.flatMap(({ record }) => {
+      if (record === undefined) return [];
+      const { groups, id, jobType, tags } = record;
+      return [[id, { groups, jobType, tags }] as const];
+    }),
+  );
 }
 
 /** A result that came as a message, with its methods. */

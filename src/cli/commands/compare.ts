@@ -1,17 +1,40 @@
 /** `quark compare RUN|PATH RUN|PATH...`: two runs side by side, or groups of many. */
 import {
   ComparisonEngine,
+  RUN_GROUPINGS,
   type GroupComparison,
   type MetricDiff,
   type MetricTargetSpec,
   type RunComparisonResult,
+  type RunGrouping,
 } from '../../analysis.ts';
 import { compareCode } from '../../media.ts';
 import { codeJson, codeText } from '../support/code-text.ts';
-import { PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
+import {
+  PATTERN_OPTION,
+  SOURCE_NOTE,
+  withRuns,
+  type NamedRun,
+} from '../support/analysis-source.ts';
 import { columns, UsageError } from '../support/args.ts';
 import { CONFIG_OPTIONS, judging } from '../support/config.ts';
-import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
+import {
+  EXIT,
+  JSON_OPTION,
+  jsonText,
+  STORAGE_OPTIONS,
+  type Command,
+  type CommandContext,
+} from '../support/command.ts';
+import {
+  askedQuantity,
+  importanceJson,
+  importanceOf,
+  importanceText,
+  paretoJson,
+  paretoOf,
+  paretoText,
+} from '../support/sweep-text.ts';
 import { onTerminal, shortNumber, table, type Style } from '../support/text.ts';
 
 export const compareCommand: Command = {
@@ -29,20 +52,41 @@ export const compareCommand: Command = {
         help: 'A value that two runs are to reach, such as val/accuracy>=0.8 or val/loss<=0.5.',
       },
       baseline: { kind: 'flag', help: 'Take the second run for the baseline.' },
+      by: {
+        kind: 'text',
+        value: 'WHAT',
+        help: 'What makes runs a group: config (but for seeds; the default), group, tag, job_type, or config.PATH of a setting.',
+      },
+      importance: {
+        kind: 'text',
+        value: 'METRIC',
+        help: 'Say instead which settings this metric depends on; KEY, or KEY.last, .best, .min or .max.',
+      },
+      pareto: {
+        kind: 'text',
+        value: 'A,B',
+        help: 'Say instead which runs are not beaten in both of these metrics.',
+      },
       system: { kind: 'flag', help: 'Show what the machine did (system/...), too.' },
       code: { kind: 'flag', help: 'Compare the code and the environments of two runs instead.' },
       json: JSON_OPTION,
     },
     notes: [
       'A difference is the value of run 1 minus that of run 2. Of three runs and more, those whose configuration differs in seeds only\n' +
-        'make a group; each metric is the mean of a group with its 95 % interval.',
+        'make a group; each metric is the mean of a group with its 95 % interval. --by groups them by something else, two runs as well.',
       SOURCE_NOTE,
     ],
   },
   run: ({ io, args, style }) => {
     const metricTargets = (args.list('target') ?? []).map(parseTarget);
+    const groupBy = askedGrouping(args.text('by') ?? 'config');
     return withRuns({ io, args }, args.positionals, async (runs) => {
       const [first, second, ...others] = runs;
+      const answer = await ofMany(runs, { io, args, style });
+      if (answer !== undefined) {
+        await io.stdout.write(answer);
+        return EXIT.ok;
+      }
       if (first === undefined || second === undefined)
         throw new UsageError('A comparison needs two runs', 'compare');
       if (args.flag('code')) {
@@ -56,9 +100,9 @@ export const compareCommand: Command = {
       const settingsFor = await judging({ args, io });
       const keys = await Promise.all(runs.map(({ reader }) => reader.metricKeys()));
       const analyzer = settingsFor(keys.flat());
-      const engine = new ComparisonEngine(first.reader, { metricTargets, analyzer });
+      const engine = new ComparisonEngine(first.reader, { metricTargets, analyzer, groupBy });
       const width = io.stdout.columns;
-      if (others.length > 0) {
+      if (others.length > 0 || args.text('by') !== undefined) {
         if (args.flag('baseline'))
           throw new UsageError(
             `--baseline is for two runs; there are ${runs.length}: ${runs.map(({ name }) => onTerminal(name)).join(', ')}`,
@@ -86,6 +130,36 @@ export const compareCommand: Command = {
     });
   },
 };
+
+function askedGrouping(text: string): RunGrouping {
+  const known = RUN_GROUPINGS.find((one) => one === text);
+  if (known !== undefined) return known;
+  if (/^config\../u.test(text)) return `config.${text.slice('config.'.length)}`;
+  throw new UsageError(
+    `--by takes ${RUN_GROUPINGS.join(', ')} or config.PATH; got "${onTerminal(text)}"`,
+    'compare',
+  );
+}
+
+/** What is asked of all runs together; undefined where it is not. */
+async function ofMany(
+  runs: readonly NamedRun[],
+  { args, io, style }: CommandContext,
+): Promise<string | undefined> {
+  const [importance, pareto] = [args.text('importance'), args.text('pareto')];
+  const isJson = args.flag('json');
+  const width = io.stdout.columns;
+  if (importance !== undefined) {
+    const quantity = askedQuantity('importance', importance, runs);
+    const found = await importanceOf(quantity, runs);
+    return isJson
+      ? jsonText(importanceJson(found, quantity))
+      : importanceText(found, quantity, width, style);
+  }
+  if (pareto === undefined) return undefined;
+  const answer = paretoOf(pareto, runs);
+  return isJson ? jsonText(paretoJson(answer)) : paretoText(answer, width, style);
+}
 
 function parseTarget(text: string): MetricTargetSpec {
   const match = /^(.+?)(>=|<=)(.+)$/u.exec(text);

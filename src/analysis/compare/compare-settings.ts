@@ -1,0 +1,28 @@
+/** Configurations, or any other JSON, of many runs side by side: a row for each path. */
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { canonicalText, flatSettings } from './config-diff.ts';
+
+/** One setting of several runs. */
+export type SettingRow = {
+  /** Names joined by ".". */
+  readonly path: string;
+  /** In the order of the runs; undefined where a run has no such setting. */
+  readonly values: readonly (JsonValue | undefined)[];
+  /** Whether not all runs have the same value. */
+  readonly isDifferent: boolean;
+};
+
+/**
+ * The settings of several runs, by path in alphabetical order.
+ *
+ * @example
+ * const different = compareSettings(runs.map(({ config }) => config)).filter(({ isDifferent }) => isDifferent);
+ */
+export function compareSettings(configs: readonly JsonObject[]): readonly SettingRow[] {
+  const flat = configs.map(flatSettings);
+  const paths = new Set(flat.flatMap((settings) => [...settings.keys()]));
+  return [...paths].toSorted().map((path) => {
+    const values = flat.map((settings) => settings.get(path));
+    return { path, values, isDifferent: new Set(values.map(canonicalText)).size > 1 };
+  });
+}

@@ -1,0 +1,103 @@
+/** What a run can be told by in a table, a scatter or on parallel axes: a setting, or a statistic of a metric. */
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { metricSummariesOf } from '../../records/metric-summaries.ts';
+import { canonicalText, flatSettings } from '../compare/config-diff.ts';
+import { inOrderOfInterest } from '../compare/metric-order.ts';
+import type { MetricDirection } from '../compare/diff-records.ts';
+import { directionOf } from '../signals/roles/direction.ts';
+
+/** What is remembered of a metric of a run. */
+export const METRIC_STATISTICS = ['last', 'best', 'min', 'max'] as const;
+
+/** One of {@link METRIC_STATISTICS}. */
+export type MetricStatistic = (typeof METRIC_STATISTICS)[number];
+
+/** What quantities are read from; a `RunRecord` has all of it. */
+export type DescribedRun = {
+  readonly id: string;
+  readonly config: JsonObject;
+  readonly metricSummaries: JsonObject;
+};
+
+/** A setting or a metric as one value a run. */
+export type RunQuantity = {
+  /** `config.` and the path of a setting, or `metrics.`, the key of a metric and one of {@link METRIC_STATISTICS}. */
+  readonly id: string;
+  readonly kind: 'config' | 'metric';
+  /** The path of the setting, or the key of the metric. */
+  readonly name: string;
+  readonly statistic: MetricStatistic | null;
+  /** Which way a metric is better; null where nobody knows, and for settings. */
+  readonly direction: MetricDirection | null;
+  /** In the order of the runs: numbers as they are, anything else as text; null where a run has none, or one that is not finite. */
+  readonly values: readonly (number | string | null)[];
+};
+
+/** A setting as one value a run. */
+export function settingQuantity(runs: readonly DescribedRun[], path: string): RunQuantity {
+  return {
+    id: `config.${path}`,
+    kind: 'config',
+    name: path,
+    statistic: null,
+    direction: null,
+    values: runs.map(({ config }) => valueOf(flatSettings(config).get(path))),
+  };
+}
+
+/** A metric as one value a run, by its summary. */
+export function metricQuantity(
+  runs: readonly DescribedRun[],
+  metricKey: string,
+  statistic: MetricStatistic,
+): RunQuantity {
+  return {
+    id: `metrics.${metricKey}.${statistic}`,
+    kind: 'metric',
+    name: metricKey,
+    statistic,
+    direction: directionOf(metricKey),
+    values: runs.map(({ metricSummaries }) => {
+      const stored = metricSummaries[metricKey];
+      const summary =
+        stored === undefined ? undefined : metricSummariesOf({ of: stored }).get('of');
+      const value = Number(summary?.[statistic] ?? Number.NaN);
+      return Number.isFinite(value) ? value : null;
+    }),
+  };
+}
+
+/** The quantity of an id, or undefined for an id that names none. */
+export function runQuantity(runs: readonly DescribedRun[], id: string): RunQuantity | undefined {
+  if (id.startsWith('config.')) return settingQuantity(runs, id.slice('config.'.length));
+  const statistic = METRIC_STATISTICS.find((one) => id.endsWith(`.${one}`));
+  if (!id.startsWith('metrics.') || statistic === undefined) return undefined;
+  return metricQuantity(runs, id.slice('metrics.'.length, -statistic.length - 1), statistic);
+}
+
+/** Paths of settings that are not the same in all runs, in alphabetical order. */
+export function varyingSettings(runs: readonly DescribedRun[]): readonly string[] {
+  const flat = runs.map(({ config }) => flatSettings(config));
+  const texts = new Map<string, Set<string | undefined>>();
+  for (const settings of flat)
+    for (const path of settings.keys()) if (!texts.has(path)) texts.set(path, new Set());
+  for (const [path, seen] of texts)
+    for (const settings of flat) seen.add(canonicalText(settings.get(path)));
+  return [...texts].flatMap(([path, { size }]) => (size > 1 ? [path] : [])).toSorted();
+}
+
+/** Keys of metrics that any of the runs has a summary of, in order of interest. */
+export function summarizedMetrics(
+  runs: readonly Pick<DescribedRun, 'metricSummaries'>[],
+): readonly string[] {
+  const keys = new Set<string>();
+  for (const { metricSummaries } of runs)
+    for (const key of metricSummariesOf(metricSummaries).keys()) keys.add(key);
+  return inOrderOfInterest(keys);
+}
+
+function valueOf(value: JsonValue | undefined): number | string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  return typeof value === 'string' ? value : (canonicalText(value) ?? null);
+}
