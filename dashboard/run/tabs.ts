@@ -8,5 +8,6 @@ export const RUN_TABS: readonly [RunTab, ...RunTab[]] = [
   { id: 'analysis', title: 'Analysis', load: () => import('./analysis/view.tsx') },
   { id: 'layers', title: 'Layers', load: () => import('./layers/view.tsx') },
   { id: 'machine', title: 'Machine', load: () => import('./machine/view.tsx') },
+  { id: 'console', title: 'Console', load: () => import('./console/view.tsx') },
   { id: 'batches', title: 'Batches', load: () => import('./batches/view.tsx') },
 ];

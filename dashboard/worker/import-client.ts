@@ -1,9 +1,10 @@
 /** The page's side: sends files to the worker, and is a store of what they became. */
 import { ERROR_CODES, QuarkError, SessionStoreError, type Store } from 'quark-sdk';
 import type { ImportProgress } from 'quark-sdk/exchange';
+import type { RunReport } from 'quark-sdk/analysis';
+import type { ConsoleAnswer } from './console-columns.ts';
 import type { BatchFindings, RunAnalysis } from './run-analysis.ts';
 import { offerSeries } from '../series/series-reader.ts';
-import type { ServerAccess } from '../sources/server-access.ts';
 import type {
   DroppedFile,
   DroppedReport,
@@ -11,6 +12,7 @@ import type {
   NumberedRequest,
   Reply,
   Request,
+  RunAddress,
   MessageError,
   StoreCall,
   StoreRead,
@@ -64,23 +66,24 @@ export class ImportClient {
     return this.#ask({ kind: 'keep', uri }, listener);
   }
 
-  /** Analyses a run of the worker's store, or of the one at `uri`. */
-  analyze(
-    uri: string | undefined,
-    runId: string,
-    access: ServerAccess = {},
-    config?: unknown,
-  ): Promise<RunAnalysis> {
-    return this.#ask({ kind: 'analyze', uri, access, runId, config });
+  /** Analyses a run. */
+  analyze(run: RunAddress, config?: unknown): Promise<RunAnalysis> {
+    return this.#ask({ ...run, kind: 'analyze', config });
   }
 
-  /** What hard batches of a run have in common. The run is where {@link analyze} has it. */
-  findBatches(
-    uri: string | undefined,
-    runId: string,
-    access: ServerAccess = {},
-  ): Promise<BatchFindings> {
-    return this.#ask({ kind: 'batches', uri, access, runId });
+  /** What hard batches of a run have in common. */
+  findBatches(run: RunAddress): Promise<BatchFindings> {
+    return this.#ask({ ...run, kind: 'batches' });
+  }
+
+  /** The report of a run. */
+  report(run: RunAddress, config?: unknown): Promise<RunReport> {
+    return this.#ask({ ...run, kind: 'report', config });
+  }
+
+  /** What the program of a run printed: the last `limit` lines of this instant or later. */
+  readConsole(run: RunAddress, limit: number, fromMs: number): Promise<ConsoleAnswer> {
+    return this.#ask({ ...run, kind: 'console', limit, fromMs });
   }
 
   /** Ends the import under way, which rejects with code `aborted`. */

@@ -5,6 +5,7 @@ import { getOrMake } from '../parts/maps.ts';
 import { nextMessage } from '../parts/turns.ts';
 import { windowReader, type ReadSeries } from '../series/series-reader.ts';
 import type { ServerAccess } from '../sources/server-access.ts';
+import { transferOf } from './console-columns.ts';
 import {
   STORE_READS,
   type DroppedReport,
@@ -12,6 +13,7 @@ import {
   type NumberedRequest,
   type Reply,
   type Request,
+  type RunRequest,
   type MessageError,
   type StoreCall,
 } from './protocol.ts';
@@ -69,14 +71,10 @@ class ImportHost {
         return read;
       }
       case 'analyze':
-      case 'batches': {
-        // The analyzers are as large as all importers: they come when they are asked for.
-        const { analyzeRun, findBatches } = await import('./run-analysis.ts');
-        const store = await this.#storeAt(request.uri, request.access);
-        return request.kind === 'analyze'
-          ? analyzeRun(store, request.runId, request.config)
-          : findBatches(store, request.runId);
-      }
+      case 'batches':
+      case 'report':
+      case 'console':
+        return answerAbout(await this.#storeAt(request.uri, request.access), request, transfer);
       case 'files':
         for (const { file, path } of request.files)
           this.#waiting.push(answering(blobInput(file, path)));
@@ -151,6 +149,27 @@ class ImportHost {
   #send(reply: Reply, transfer: Transferable[] = []): void {
     this.#line.postMessage(reply, { transfer });
   }
+}
+
+/** The analyzers are as large as all importers: their code comes when it is asked for, and so does that of consoles. */
+async function answerAbout(
+  store: Store,
+  request: RunRequest,
+  transfer: Transferable[],
+): Promise<unknown> {
+  const { runId } = request;
+  if (request.kind === 'console') {
+    const { readRunConsole } = await import('./run-console.ts');
+    const { columns, ...rest } = await readRunConsole(store, runId, request);
+    for (const buffer of transferOf(columns))
+      if (buffer instanceof ArrayBuffer) transfer.push(buffer);
+    return { columns, ...rest };
+  }
+  const { analyzeRun, findBatches, reportRun } = await import('./run-analysis.ts');
+  if (request.kind === 'batches') return findBatches(store, runId);
+  return request.kind === 'analyze'
+    ? analyzeRun(store, runId, request.config)
+    : reportRun(store, runId, request.config);
 }
 
 /** The file, between whose chunks the page is answered: bytes that are in memory come without a pause. */

@@ -40,17 +40,8 @@ export type Request =
   | { readonly kind: 'store'; readonly call: StoreCall }
   /** Metrics of a run. Answered with a `PageSeriesRead`. */
   | { readonly kind: 'series'; readonly query: PageSeriesQuery }
-  /** Analyses a run: of the store in the worker, or of the one at `uri`. Answered with a `RunAnalysis`. */
-  | {
-      /** `batches`: what hard batches have in common. Answered with `BatchFindings`. */
-      readonly kind: 'analyze' | 'batches';
-      readonly uri: string | undefined;
-      /** What the store is opened with. */
-      readonly access: ServerAccess;
-      readonly runId: string;
-      /** With `analyze`: the content of a `quark.config.json`, unchecked. */
-      readonly config?: unknown;
-    }
+  /** Something about a run of the store in the worker, or of the one at `uri`. */
+  | RunRequest
   /** More files of the import that is put together; a folder is too large for one message. */
   | { readonly kind: 'files'; readonly files: readonly DroppedFile[] }
   /** Imports the files that were sent since the import before. Answered with a {@link DroppedReport}. */
@@ -59,6 +50,29 @@ export type Request =
   | { readonly kind: 'cancel' }
   /** Imports everything that was dropped once more, into another store. Answered with a {@link DroppedReport}. */
   | { readonly kind: 'keep'; readonly uri: string };
+
+/** Where a run is that is asked about. */
+export type RunAddress = {
+  /** Undefined: in the store of the worker. */
+  readonly uri: string | undefined;
+  /** What the store is opened with. */
+  readonly access: ServerAccess;
+  readonly runId: string;
+};
+
+/** What is asked about a run. */
+export type RunQuestion =
+  /** Answered with a `RunAnalysis`. `config` is the content of a `quark.config.json`, unchecked. */
+  | { readonly kind: 'analyze'; readonly config: unknown }
+  /** What hard batches have in common. Answered with `BatchFindings`. */
+  | { readonly kind: 'batches' }
+  /** The report of the run, judged with `config`. Answered with a `RunReport`. */
+  | { readonly kind: 'report'; readonly config: unknown }
+  /** The last lines that the program printed, so many, and of this instant or later. Answered with a `ConsoleAnswer`. */
+  | { readonly kind: 'console'; readonly limit: number; readonly fromMs: number };
+
+/** A question about a run, and where it is. */
+export type RunRequest = RunAddress & RunQuestion;
 
 /** A request with its number. */
 export type NumberedRequest = { readonly id: number; readonly request: Request };

@@ -18,12 +18,15 @@ import {
   groupAlerts,
   loadRunColumns,
   PhaseAnalyzer,
+  report,
   ROLE_NOUNS,
   sayJudgedWith,
   sayRoles,
   sayVerdict,
   type AlertGroup,
+  type AnalyzerEngineConfig,
   type HardBatches,
+  type RunReport,
   type Silence,
 } from 'quark-sdk/analysis';
 
@@ -83,8 +86,7 @@ export async function analyzeRun(
 ): Promise<RunAnalysis> {
   const reader = await openRun(store, runId);
   const columns = await loadRunColumns(reader);
-  const project = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
-  const config = configForRun(project, columns.metrics.keys());
+  const config = judgingWith(given, columns.metrics.keys());
   const options = { persist: false, columns };
   const { phases } = await new PhaseAnalyzer(reader, { analyzer: config }).analyze(options);
   const engine = new AnalyzerEngine(reader, config);
@@ -117,6 +119,22 @@ export async function analyzeRun(
     phases: phases.map(fieldsOf),
     phaseAxis: axisOf(phases[0]?.evidence) === 'epoch' ? 'epoch' : 'step',
   };
+}
+
+/** @throws {QuarkError} `invalid_input` naming what is wrong in the configuration */
+function judgingWith(given: unknown, keys: Iterable<string>): AnalyzerEngineConfig {
+  const project = given === undefined ? {} : analyzerConfigOf(checkQuarkConfig(given));
+  return configForRun(project, keys);
+}
+
+/** The report of a run, as `quark report` writes it; nothing is stored. @throws as {@link analyzeRun} */
+export async function reportRun(store: Store, runId: string, given: unknown): Promise<RunReport> {
+  const reader = await openRun(store, runId);
+  const { name, projectName } = reader.run;
+  return report(reader, {
+    ...(name === null ? {} : { title: `${projectName}: ${name}` }),
+    analyzer: judgingWith(given, await reader.metricKeys()),
+  });
 }
 
 /** A record without its function, which no message can carry. */

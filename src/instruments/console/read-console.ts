@@ -1,6 +1,6 @@
 /** What a program printed, read back: of a run that has ended, or goes on. */
 import { invalidInput, isStoreError } from '../../base/errors.ts';
-import { asGiven, positive, readOptions } from '../../base/options.ts';
+import { asGiven, numberWhere, positive, readOptions } from '../../base/options.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
 import { loadArtifact, type ArtifactSource } from '../artifacts/load-artifact.ts';
@@ -22,6 +22,8 @@ export type ConsoleFilter = {
   readonly levels?: readonly ConsoleLevel[] | undefined;
   /** Any of these sources. */
   readonly sources?: readonly ConsoleSource[] | undefined;
+  /** Only lines of this instant or later, in UTC epoch milliseconds. Default: all. What was stored before is not read. */
+  readonly fromMs?: number | undefined;
 };
 
 /** Lines of a console. */
@@ -49,8 +51,9 @@ export async function readConsole(
   run: ArtifactSource,
   filter: ConsoleFilter = {},
 ): Promise<ConsoleRead> {
-  const { levels, limit, sources } = readOptions('filter', filter, {
+  const { fromMs, levels, limit, sources } = readOptions('filter', filter, {
     limit: positive(10_000),
+    fromMs: numberWhere((value) => !Number.isNaN(value), 'an instant', -Infinity),
     levels: asGiven,
     sources: asGiven,
   });
@@ -71,10 +74,11 @@ export async function readConsole(
   let earliest = Infinity;
   for (const { chunk, record } of chunks.toReversed()) {
     // Captures at once: a chunk that was stored before may have lines that are later than some that were read.
-    if (found >= limit && chunk.lastTimeMs < earliest) continue;
+    if ((found >= limit && chunk.lastTimeMs < earliest) || chunk.lastTimeMs < fromMs) continue;
     const lines = await linesOf(run, record, problems);
     const matching = lines.filter(
-      ({ level, source }) =>
+      ({ level, source, timeMs }) =>
+        timeMs >= fromMs &&
         (levels === undefined || (level !== null && levels.includes(level))) &&
         (sources === undefined || sources.includes(source)),
     );

@@ -268,6 +268,14 @@ describe('reading', () => {
     expect(
       (await readConsole(run, { levels: ['error'], limit: 3 })).lines.map(({ text }) => text),
     ).toStrictEqual(['error 7', 'error 8', 'error 9']);
+    const { lines: all } = await readConsole(run);
+    const fromMs = all.at(-4)?.timeMs ?? 0;
+    expect((await readConsole(run, { fromMs })).lines).toStrictEqual(
+      all.filter(({ timeMs }) => timeMs >= fromMs),
+    );
+    expect((await readConsole(run, { fromMs: Infinity })).lines).toStrictEqual([]);
+    expect((await readConsole(run, { fromMs: Infinity })).storedLines).toBe(20);
+    await expect(readConsole(run, { fromMs: Number.NaN })).rejects.toThrow(/filter\.fromMs/);
     await expect(readConsole(run, { limit: 0 })).rejects.toThrow(/filter\.limit/);
     // @ts-expect-error: that is what is tested
     await expect(readConsole(run, { levels: ['loud'] })).rejects.toThrow(/filter\.levels/);

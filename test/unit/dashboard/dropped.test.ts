@@ -18,6 +18,8 @@ import { hostImports } from '../../../dashboard/worker/import-host.ts';
 import type { Line } from '../../../dashboard/worker/protocol.ts';
 import { summaryOf } from './run-summaries.ts';
 
+const inWorker = (runId: string) => ({ uri: undefined, access: {}, runId });
+
 const soon = async (): Promise<void> => undefined;
 
 const file = (name: string, text: string): File => new File([text], name, { lastModified: 1000 });
@@ -252,22 +254,28 @@ describe('the worker that imports', () => {
     const text = lines.join('\n');
     const { runs } = await client.import([{ file: file('a.csv', text), path: 'a.csv' }], {}, soon);
     const runId = runs[0]?.runId ?? '';
-    const found = await client.analyze(undefined, runId);
+    const found = await client.analyze(inWorker(runId));
     expect(found.phases.map(({ phaseName }) => phaseName)).toContain('divergence');
     expect(found.phaseAxis).toBe('step');
     expect(found.groups.map(({ cause }) => cause.ruleId)).toContain('loss_divergence');
     expect(found.verdict[0]).toMatch(/^Health is \d+ of 100/u);
     expect(found.healthScores.map(({ scoreKey }) => scoreKey)).toContain('overall');
     await client.keep('memory:analysed', {});
-    const other = await client.analyze('memory:analysed', runId);
+    const other = await client.analyze({ ...inWorker(runId), uri: 'memory:analysed' });
     expect(other.groups.map(({ cause }) => cause.ruleId)).toEqual(
       found.groups.map(({ cause }) => cause.ruleId),
     );
-    await expect(client.analyze(undefined, 'run_none')).rejects.toMatchObject({
+    await expect(client.analyze(inWorker('run_none'))).rejects.toMatchObject({
       code: 'run_not_found',
     });
     // Logs of other tools have no batches.
-    expect(await client.findBatches(undefined, runId)).toMatchObject({ batchCount: 0, spikes: [] });
+    expect(await client.findBatches(inWorker(runId))).toMatchObject({ batchCount: 0, spikes: [] });
+    const report = await client.report(inWorker(runId));
+    expect(report.markdown).toMatch(/^# /);
+    expect(report.html).toContain('<!doctype html>');
+    const { columns, ...console } = await client.readConsole(inWorker(runId), 10, -Infinity);
+    expect(console).toEqual({ droppedLines: 0, storedLines: 0, problems: [] });
+    expect(columns.text).toBe('');
   });
 
   it('looks through the batches of a run of another store', async () => {
@@ -287,7 +295,10 @@ describe('the worker that imports', () => {
     }
     await diagnostics.close();
     await session.endRun();
-    const found = await started().findBatches('memory:batches', session.runId);
+    const found = await started().findBatches({
+      ...inWorker(session.runId),
+      uri: 'memory:batches',
+    });
     expect(found).toMatchObject({ batchCount: 600, testedSampleCount: 0, classes: [] });
     expect(found.batches[0]).toMatchObject({ step: 400, loss: 6, sampleIds: ['s400'] });
     expect(found.spikes).toMatchObject([
