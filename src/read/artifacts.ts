@@ -3,7 +3,7 @@ import { artifactTable, type ArtifactRecord } from '../records/artifact.ts';
 import type { ArtifactPayloadFormat } from '../records/literals.ts';
 import { checkText, type PositionFilter } from './filters.ts';
 import { readRecords, type RecordsRead } from './records.ts';
-import type { RunSource } from './scan.ts';
+import { checkRunSource, type RunSource } from './scan.ts';
 
 /** Which artifacts to read. All conditions are joined by "and". */
 export type ArtifactFilter = PositionFilter & {
@@ -23,14 +23,14 @@ export type ArtifactFilter = PositionFilter & {
  * @example
  * const { records } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
  *
- * @throws {QuarkError} `invalid_input` naming the filter
+ * @throws {QuarkError} `invalid_input` naming the run or the filter
  */
-export function readArtifacts(
+export async function readArtifacts(
   run: RunSource,
   filter: ArtifactFilter = {},
 ): Promise<RecordsRead<ArtifactRecord>> {
   const { artifactId } = filter;
-  return readRecords(run, artifactTable, filter, {
+  return readRecords(checkRunSource('run', run), artifactTable, filter, {
     columns: ['artifactType', 'namespace', 'artifactName', 'artifactKey', 'payloadFormat'],
     lists: { artifactTypes: 'artifactType' },
     others: { artifactId: checkText },

@@ -1,5 +1,5 @@
 /** From a filter to the rows of matching segments. Damaged segments are reported and left out. */
-import { SessionStoreError } from '../base/errors.ts';
+import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { groupSegments } from '../segment/group-segments.ts';
@@ -117,6 +117,18 @@ export type RunSource = { readonly store: SegmentSource } & (
 /** The id of the run. */
 export function runIdOf(source: RunSource): string {
   return 'runId' in source ? source.runId : source.run.id;
+}
+
+/** @throws {QuarkError} `invalid_input` unless it is a run to read from */
+export function checkRunSource<T extends RunSource>(field: string, source: T): T {
+  const given: unknown = source;
+  const isSource =
+    typeof given === 'object' &&
+    given !== null &&
+    typeof source.store?.listSegments === 'function' &&
+    typeof ('runId' in source ? source.runId : source.run?.id) === 'string';
+  if (!isSource) throw invalidInput(field, given, 'a run to read: await openRun(store, runId)');
+  return source;
 }
 
 /** Wanted values of key columns, by the names of code: one, or any of a list. Undefined asks for all. */

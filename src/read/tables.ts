@@ -1,5 +1,4 @@
 /** The tables beside metrics and events, read back: after training, elsewhere, or while a run goes on. */
-import { invalidInput } from '../base/errors.ts';
 import { batchDiagnosticTable, type BatchDiagnosticRecord } from '../records/batch-diagnostic.ts';
 import { layerSummaryTable, type LayerSummaryRecord } from '../records/layer-summary.ts';
 import type {
@@ -20,7 +19,7 @@ import { systemTelemetryTable, type SystemTelemetryRecord } from '../records/sys
 import { readColumns, type RecordColumns } from './columns.ts';
 import { checkFilter, checkText, type PositionFilter } from './filters.ts';
 import { readRecords, type RecordsRead } from './records.ts';
-import { runIdOf, type RunSource } from './scan.ts';
+import { checkRunSource, type RunSource } from './scan.ts';
 
 /** A run to read from: what `openRun(store, runId)` gives, or a store and the id of a run. */
 export type ReadableRun = RunSource;
@@ -39,7 +38,9 @@ export function readTelemetry(
   reader: ReadableRun,
   filter: TelemetryFilter = {},
 ): Promise<RecordsRead<SystemTelemetryRecord>> {
-  return readRecords(checkReader(reader), systemTelemetryTable, filter, { columns: ['boundary'] });
+  return readRecords(checkRunSource('reader', reader), systemTelemetryTable, filter, {
+    columns: ['boundary'],
+  });
 }
 
 /** Which batch diagnostics to read. All conditions are joined by "and". */
@@ -58,7 +59,7 @@ export function readBatchDiagnostics(
   filter: BatchDiagnosticFilter = {},
 ): Promise<RecordsRead<BatchDiagnosticRecord>> {
   const { sampleId } = filter;
-  return readRecords(checkReader(reader), batchDiagnosticTable, filter, {
+  return readRecords(checkRunSource('reader', reader), batchDiagnosticTable, filter, {
     others: {
       sampleId: (name, value) => (typeof value === 'number' ? undefined : checkText(name, value)),
     },
@@ -105,7 +106,9 @@ export function readLayerSummaries(
   reader: ReadableRun,
   filter: LayerSummaryFilter = {},
 ): Promise<RecordsRead<LayerSummaryRecord>> {
-  return readRecords(checkReader(reader), layerSummaryTable, filter, { columns: LAYER_TEXTS });
+  return readRecords(checkRunSource('reader', reader), layerSummaryTable, filter, {
+    columns: LAYER_TEXTS,
+  });
 }
 
 /**
@@ -131,7 +134,7 @@ export function readLayerColumns(
   reader: ReadableRun,
   filter: LayerSummaryFilter = {},
 ): Promise<LayerColumns> {
-  return layerColumns(checkReader(reader), filter);
+  return layerColumns(checkRunSource('reader', reader), filter);
 }
 
 async function layerColumns(source: RunSource, filter: LayerSummaryFilter): Promise<LayerColumns> {
@@ -221,7 +224,7 @@ export function readParameterSummaries(
   reader: ReadableRun,
   filter: ParameterSummaryFilter = {},
 ): Promise<RecordsRead<ParameterSummaryRecord>> {
-  return readRecords(checkReader(reader), parameterSummaryTable, filter, {
+  return readRecords(checkRunSource('reader', reader), parameterSummaryTable, filter, {
     columns: PARAMETER_FILTERS,
     latestBy: ({ parameterName }) => parameterName,
   });
@@ -245,7 +248,7 @@ export function readParameterColumns(
   reader: ReadableRun,
   filter: ParameterColumnFilter = {},
 ): Promise<ParameterColumns> {
-  return parameterColumns(checkReader(reader), filter);
+  return parameterColumns(checkRunSource('reader', reader), filter);
 }
 
 async function parameterColumns(
@@ -273,20 +276,9 @@ export function readParameterDistributions(
   reader: ReadableRun,
   filter: ParameterDistributionFilter = {},
 ): Promise<RecordsRead<ParameterDistributionRecord>> {
-  return readRecords(checkReader(reader), parameterDistributionTable, filter, {
+  return readRecords(checkRunSource('reader', reader), parameterDistributionTable, filter, {
     columns: [...PARAMETER_FILTERS, 'distributionType'],
     latestBy: ({ distributionType, parameterName }) =>
       JSON.stringify([parameterName, distributionType]),
   });
-}
-
-function checkReader(reader: ReadableRun): RunSource {
-  const given: unknown = reader;
-  const isReader =
-    typeof given === 'object' &&
-    given !== null &&
-    typeof reader.store?.listSegments === 'function' &&
-    typeof runIdOf(reader) === 'string';
-  if (!isReader) throw invalidInput('reader', reader, 'a run to read: await openRun(store, runId)');
-  return reader;
 }

@@ -1,5 +1,5 @@
 /** Blobs: the check that a name fits its bytes, and sizes and ranges from any store. */
-import { MAX_BLOB_BYTES } from './limits.ts';
+import { MAX_BLOB_BYTES, MAX_BLOB_BYTES_NOW } from './limits.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import { checkHash } from '../base/names.ts';
 import { toHex } from '../base/hex.ts';
@@ -21,19 +21,27 @@ export function checkSha256(value: unknown): string {
   return checkHash('sha256', value);
 }
 
-/** Checks a blob before it is stored. */
-export async function checkBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+/** Checks a blob that is stored at once: its hash is the caller's word, as the platform tells it only after a while. */
+export function checkBlobNow(sha256: string, bytes: Uint8Array<ArrayBuffer>): void {
+  checkSize(sha256, bytes, MAX_BLOB_BYTES_NOW);
+}
+
+function checkSize(sha256: string, bytes: Uint8Array<ArrayBuffer>, most: number): void {
   checkSha256(sha256);
   if (!(bytes instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'a Uint8Array');
-  if (bytes.byteLength > MAX_BLOB_BYTES) {
-    throw new SessionStoreError(
-      'too_large',
-      `Blob ${sha256} has ${bytes.byteLength} bytes; a blob may have ${MAX_BLOB_BYTES}.`,
-      {
-        details: { sha256, sizeBytes: bytes.byteLength },
-      },
-    );
-  }
+  if (bytes.byteLength <= most) return;
+  throw new SessionStoreError(
+    'too_large',
+    `Blob ${sha256} has ${bytes.byteLength} bytes; a blob may have ${most}.`,
+    {
+      details: { sha256, sizeBytes: bytes.byteLength },
+    },
+  );
+}
+
+/** Checks a blob before it is stored. */
+export async function checkBlob(sha256: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  checkSize(sha256, bytes, MAX_BLOB_BYTES);
   const found = await sha256Hex(bytes);
   if (found !== undefined && found !== sha256)
     throw invalidInput('sha256', sha256, `the SHA-256 of the bytes, ${found}`);

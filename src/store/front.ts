@@ -47,6 +47,11 @@ export function storeOf(driver: StoreDriver): Store {
   return front;
 }
 
+/** Whether a call of a store answers before it returns; all others give a promise. */
+export function answersAtOnce(name: string): boolean {
+  return name === 'appendSegmentsNow' || name === 'putBlobNow';
+}
+
 /** The same store for callers whose arguments have been checked. Of a store without a front, that store. */
 export function trustedStore(store: Store): Store {
   return trustedStores.get(store) ?? store;
@@ -92,8 +97,7 @@ function aroundCalls<T extends Store | StoreNotes>(
         : undefined;
       return checked instanceof Promise ? checked.then(call) : call();
     } catch (error) {
-      // The only call that answers at once.
-      if (name === 'appendSegmentsNow') throw error;
+      if (answersAtOnce(name)) throw error;
       return Promise.reject(error);
     }
   };

@@ -6,6 +6,9 @@ export const MAX_SEGMENT_BYTES: number = 64 * 1024 * 1024;
 /** Largest blob a store takes. Larger ones are refused as `too_large`. */
 export const MAX_BLOB_BYTES: number = 1024 * 1024 * 1024;
 
+/** Largest blob that a store takes before it returns. */
+export const MAX_BLOB_BYTES_NOW: number = 256 * 1024;
+
 /** Runs of {@link Store.listRunChanges} where it is not said from where on. */
 export const LATEST_CHANGES = 256;
 

@@ -30,7 +30,7 @@ import { runGenerationShape } from '../records/shapes/run.ts';
 import { checkShape } from '../schema/shape.ts';
 import { checkRange } from './blob-rules.ts';
 import { checkBlobDrop, checkBlobPage, type BlobSweeps } from './blob-sweep.ts';
-import { checkBlob, checkSha256 } from './blob-rules.ts';
+import { checkBlob, checkBlobNow, checkSha256 } from './blob-rules.ts';
 import {
   checkDeletion,
   checkProjectDeletion,
@@ -379,6 +379,11 @@ export interface LocalStore {
     segments: readonly NewSegment[],
     live?: readonly RunGeneration[],
   ): readonly SegmentManifest[];
+  /**
+   * `putBlob` of at most {@link MAX_BLOB_BYTES_NOW}, before returning. Only stores with `appendSegmentsNow` have it.
+   * @throws {SessionStoreError} `too_large`
+   */
+  putBlobNow(sha256: string, bytes: Uint8Array<ArrayBuffer>): void;
   /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill: RowSpill;
 }
@@ -512,6 +517,7 @@ export const STORE_CALLS: CallRules<Store> = {
   readCurves: reads(nothing),
   nearQuotas: reads(nothing),
   putBlob: writes(checkBlob),
+  putBlobNow: writes(checkBlobNow),
   getBlob: reads(checkSha256),
   blobSize: reads(checkSha256),
   getBlobRange: reads((sha256, start, end) => {

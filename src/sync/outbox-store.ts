@@ -76,6 +76,7 @@ export class OutboxStore implements Store {
   readonly notes: StoreNotes;
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
+  readonly putBlobNow?: LocalStore['putBlobNow'];
   readonly spill?: RowSpill;
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
@@ -170,6 +171,7 @@ export class OutboxStore implements Store {
     this.listDeletedRuns = deletion.listDeletedRuns;
     this.purgeDeletedRuns = deletion.purgeDeletedRuns;
     if (local.spill !== undefined) this.spill = local.spill;
+    if (local.putBlobNow !== undefined) this.putBlobNow = local.putBlobNow.bind(local);
     const appendNow = local.appendSegmentsNow?.bind(local);
     if (appendNow !== undefined) {
       this.appendSegmentsNow = (segments, live) => {

@@ -41,6 +41,26 @@ switch (mode) {
     say(session.runId);
     break;
   }
+  case 'print': {
+    // Prints more than one chunk may have, and ends in the way that is asked for, in the turn of the event loop in which it printed.
+    const session = await startRun({ project: 'p', storageDir });
+    const capture = captureConsole(session, { flushIntervalMs: 3_600_000, secrets: ['hunter2'] });
+    say(session.runId);
+    let noise = 1;
+    for (let line = 0; line < 20_000; line++) {
+      noise = (noise * 48_271) % 2_147_483_647;
+      process.stdout.write(
+        `line ${line} ${noise.toString(36)}${(noise * 7919).toString(36)} hunter2\n`,
+      );
+      // One that is being compressed when the process ends.
+      if (line === 100) void capture.flush();
+    }
+    process.stdout.write('no end');
+    if (runId === 'exit') process.exit(3);
+    if (runId === 'reject') void Promise.reject(new Error('nobody catches this'));
+    else throw new Error('nobody catches this');
+    break;
+  }
   case 'attach': {
     const session = await TrainingSession.attachRun({ runId, storageDir });
     const metrics = new MetricsLogger(session, { batchSize: 50 });

@@ -109,6 +109,33 @@ test('a process that ends by itself with an open session loses nothing', async (
   expect(lines.map(({ text }) => text)).toEqual([runId]);
 });
 
+test.each([
+  ['process.exit()', 'exit', 3],
+  ['an error that nobody catches', 'throw', 1],
+  ['a rejection that nobody handles', 'reject', 1],
+])('%s loses no line that was printed', async (_name, way, code) => {
+  const child = spawn(process.execPath, [CHILD, 'print', directory, way], { stdio: 'pipe' });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (data: Buffer) => (printed += data.toString()));
+  const [status] = (await once(child, 'close')) as unknown[];
+  expect(status).toBe(code);
+  const reader = await read(printed.split('\n', 1)[0] ?? '');
+  const { droppedLines, lines, problems, storedLines } = await readConsole(reader, { limit: 1e6 });
+  expect({ droppedLines, problems }).toEqual({ droppedLines: 0, problems: [] });
+  const ofProgram = lines.filter(({ source }) => source === 'stdout').map(({ text }) => text);
+  expect(ofProgram).toHaveLength(20_002);
+  expect(ofProgram.slice(1, -1)).toEqual(
+    Array.from({ length: 20_000 }, (_, i) => expect.stringMatching(`^line ${i} .*(?<!hunter2)$`)),
+  );
+  expect(ofProgram.at(-1)).toBe('no end');
+  expect(storedLines).toBe(lines.length);
+  const errors = lines.filter(({ level }) => level === 'error').map(({ text }) => text);
+  if (way === 'exit') expect(errors).toEqual([]);
+  else
+    expect(errors.join('\n')).toMatch(/^Uncaught Error: nobody catches this\n +at .*child\.mjs/s);
+});
+
 test('three processes write to one run at the same time and nothing is lost', async () => {
   const session = await startRun({ project: 'p', storageDir: directory });
   const count = 3000;

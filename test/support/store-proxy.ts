@@ -33,7 +33,7 @@ export function faultyStore(
 export function withoutAppendsNow(store: Store): Store {
   return new Proxy(store, {
     get: (target, name): unknown => {
-      if (name === 'appendSegmentsNow') return undefined;
+      if (name === 'appendSegmentsNow' || name === 'putBlobNow') return undefined;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -76,7 +76,7 @@ export function intercept<T extends object>(target: T, around: Intercept): T {
       if (property === 'notes' && typeof value === 'object' && value !== null)
         return intercept(value, around);
       if (typeof value !== 'function') return value;
-      if (property === 'close' || property === 'appendSegmentsNow') return value.bind(target);
+      if (property === 'close' || String(property).endsWith('Now')) return value.bind(target);
       return (...args: unknown[]) =>
         around(
           String(property),

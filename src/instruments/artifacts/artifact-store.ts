@@ -20,7 +20,7 @@ import type { TrainingSession } from '../../session/training-session.ts';
 import { BufferedBlobs } from './buffered-blobs.ts';
 import { interruptible } from './interruptible.ts';
 import { loadArtifact, streamArtifact } from './load-artifact.ts';
-import { PART_BYTES, putPayload } from './parts.ts';
+import { PART_BYTES, putPayload, putPayloadNow } from './parts.ts';
 import {
   checkHistogram,
   openPayload,
@@ -160,6 +160,31 @@ export class ArtifactStore implements AsyncDisposable {
   }
 
   /**
+   * Stores small artifacts before it returns: for the last moment of a process. Retention hooks are not called.
+   *
+   * @internal
+   * @returns false where the store answers later only, or fails
+   */
+  storeNow(
+    artifactType: string,
+    name: string,
+    payloads: readonly { readonly bytes: Uint8Array<ArrayBuffer>; readonly metadata: JsonObject }[],
+  ): boolean {
+    const { putBlobNow } = this.#handle.store;
+    if (putBlobNow === undefined || this.#writer.isClosed) return false;
+    try {
+      for (const { bytes, metadata } of payloads) {
+        const kept = putPayloadNow({ putBlobNow }, bytes);
+        this.#writer.add({ ...this.#rowOf(artifactType, name, 'bytes', { metadata }), ...kept });
+      }
+    } catch {
+      return false;
+    }
+    this.#writer.drainNow();
+    return this.#writer.status.bufferedRows === 0;
+  }
+
+  /**
    * Does work that ends with storing an artifact, such as encoding an image: flushes, and the end of the run, wait for it.
    *
    * @internal
@@ -246,12 +271,35 @@ export class ArtifactStore implements AsyncDisposable {
     options: StoreArtifactOptions,
   ): Promise<ArtifactRecord> {
     checkOptionNames('options', options, OPTION_NAMES);
+    const source = openPayload(payload, options.payloadFormat);
+    const row = this.#rowOf(artifactType, name, source.format, options);
+    this.#writer.check();
+    const { clock, signal } = this.#handle;
+    const { chunks } = source;
+    const comes = Symbol.asyncIterator in chunks ? interruptible(chunks, signal, clock) : chunks;
+    const buffered = this.#buffered.forPayload();
+    const kept = await putPayload(buffered, comes, PART_BYTES);
+    if (buffered.isDropped) this.#buffered.drop(buffered.hashes, row.artifactKey, kept.sizeBytes);
+    else this.#writer.add({ ...row, ...kept });
+    const written = await this.#writer.flush();
+    return (
+      written.find((found) => found.id === row.id) ??
+      artifactTable.wrap({ ...row, ...kept, runId: this.#handle.runId, sequence: null })
+    );
+  }
+
+  #rowOf(
+    artifactType: string,
+    name: string,
+    payloadFormat: ArtifactPayloadFormat,
+    options: StoreArtifactOptions,
+  ) {
     const key = parseKey('name', name, options.namespace);
     const { metadata, timestamp } = options;
-    const id = createId('art', this.#handle.clock.now());
-    const source = openPayload(payload, options.payloadFormat);
-    const row = {
-      timestamp: checkTimestamp(timestamp, this.#handle.clock),
+    const { clock } = this.#handle;
+    const id = createId('art', clock.now());
+    return {
+      timestamp: checkTimestamp(timestamp, clock),
       id,
       artifactType: checkType('artifactType', artifactType),
       namespace: key.namespace,
@@ -259,25 +307,12 @@ export class ArtifactStore implements AsyncDisposable {
       artifactKey: key.key,
       step: checkOptionalCount('step', options.step),
       epoch: checkOptionalCount('epoch', options.epoch),
-      payloadFormat: source.format,
-      payloadRelativePath: `artifacts/${key.key}/${id}/${PAYLOAD_FILE_NAMES[source.format]}`,
+      payloadFormat,
+      payloadRelativePath: `artifacts/${key.key}/${id}/${PAYLOAD_FILE_NAMES[payloadFormat]}`,
       metadataRelativePath: `artifacts/${key.key}/${id}/metadata.json`,
       metadata:
         metadata === null || metadata === undefined ? null : copyJsonObject('metadata', metadata),
     };
-    this.#writer.check();
-    const { clock, signal } = this.#handle;
-    const { chunks } = source;
-    const comes = Symbol.asyncIterator in chunks ? interruptible(chunks, signal, clock) : chunks;
-    const buffered = this.#buffered.forPayload();
-    const kept = await putPayload(buffered, comes, PART_BYTES);
-    if (buffered.isDropped) this.#buffered.drop(buffered.hashes, key.key, kept.sizeBytes);
-    else this.#writer.add({ ...row, ...kept });
-    const written = await this.#writer.flush();
-    return (
-      written.find((found) => found.id === id) ??
-      artifactTable.wrap({ ...row, ...kept, runId: this.#handle.runId, sequence: null })
-    );
   }
 
   async #runHooks(record: ArtifactRecord): Promise<void> {

@@ -1,7 +1,7 @@
 /** Payloads of artifacts, read back without a session: of runs that have ended as of those that go on. */
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
-import { runIdOf, type RunSource } from '../../read/scan.ts';
+import { checkRunSource, runIdOf, type RunSource } from '../../read/scan.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
 import type { Store } from '../../store/store.ts';
 import { getPayload } from './parts.ts';
@@ -15,7 +15,7 @@ export type ArtifactSource = RunSource & { readonly store: Pick<Store, 'getBlob'
  *
  * @param run what `openRun(store, runId)` returns, or a store and the id of a run
  * @param artifact a record, or the id of one
- * @throws {QuarkError} `artifact_not_found`; `unsupported` for a payload that memory cannot hold
+ * @throws {QuarkError} `invalid_input`; `artifact_not_found`; `unsupported` for a payload that memory cannot hold
  * @throws {SessionStoreError} `missing` or `corrupt`
  * @example
  * const run = await openRun(store, runId);
@@ -26,20 +26,22 @@ export async function loadArtifact(
   run: ArtifactSource,
   artifact: string | ArtifactRecord,
 ): Promise<LoadedPayload> {
-  return loadPayload(run.store, await findArtifact(run, artifact));
+  const { store } = checkRunSource('run', run);
+  return loadPayload(store, await findArtifact(run, artifact));
 }
 
 /**
  * The bytes of a payload, chunk by chunk. Each is checked before it is returned, and the hash of the whole before the last one is.
  *
- * @throws {QuarkError} `artifact_not_found`
+ * @throws {QuarkError} `invalid_input`; `artifact_not_found`
  * @throws {SessionStoreError} `missing` or `corrupt`
  */
 export async function* streamArtifact(
   run: ArtifactSource,
   artifact: string | ArtifactRecord,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  yield* getPayload(run.store, await findArtifact(run, artifact));
+  const { store } = checkRunSource('run', run);
+  yield* getPayload(store, await findArtifact(run, artifact));
 }
 
 /** The record of an artifact. @throws {QuarkError} `artifact_not_found` */

@@ -8,7 +8,7 @@ import { toHex } from '../../base/hex.ts';
 import { checkHash } from '../../base/names.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
 import { ARTIFACT_PART_BYTES, sha256Hex } from '../../store/blob-rules.ts';
-import type { Store } from '../../store/store.ts';
+import type { LocalStore, Store } from '../../store/store.ts';
 import type { PayloadSource } from './payload.ts';
 
 /** Bytes of a part. */
@@ -59,6 +59,16 @@ export async function putPayload(
   if (hashes.length === 1 && only !== undefined)
     return { sizeBytes, sha256: only, partSha256: null };
   return { sizeBytes, sha256: toHex(whole.digest()), partSha256: hashes };
+}
+
+/** Stores a small payload before it returns. @throws {SessionStoreError} `too_large`, or what the store fails with */
+export function putPayloadNow(
+  store: Pick<LocalStore, 'putBlobNow'>,
+  bytes: Uint8Array<ArrayBuffer>,
+): StoredPayload {
+  const hash = toHex(sha256(bytes));
+  store.putBlobNow(hash, bytes);
+  return { sizeBytes: bytes.byteLength, sha256: hash, partSha256: null };
 }
 
 /**

@@ -14,19 +14,13 @@ import {
 } from '../../session/run-handle.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
-import { ArtifactStore } from '../artifacts/artifact-store.ts';
-import { CHUNK_KEY, CHUNK_TYPE, chunkToMetadata } from './chunk-metadata.ts';
-import { takeColors } from './colors.ts';
-import {
-  packLines,
-  type ConsoleLine,
-  type ConsoleLevel,
-  type ConsoleSource,
-} from './console-line.ts';
+import { CHUNK_BYTES, ChunkStore } from './chunk-store.ts';
+import type { ConsoleLevel, ConsoleSource } from './console-line.ts';
 import { tapConsole } from './console-tap.ts';
 import { checkConsolePort, listenTo, type ConsolePort } from './forward-console.ts';
 import { LineAssembler } from './line-assembler.ts';
-import { lineBytes, LineRing, type TakenLines } from './line-ring.ts';
+import { formatArguments } from './format-arguments.ts';
+import { LineRing, type TakenLines } from './line-ring.ts';
 import { SecretCutter } from './secrets.ts';
 
 /** Options of {@link captureConsole}. */
@@ -72,8 +66,6 @@ export type ConsoleCaptureStatus = {
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** Lines of one artifact: bounds the memory of readers. */
-const CHUNK_BYTES = 8 * MIB;
 
 const inRange = (min: number, max: number, fallback: number) =>
   numberWhere(
@@ -97,10 +89,12 @@ const OPTION_RULES = {
  *
  * Each line has its time, its source, its level and its colours. A line that is overwritten, as by a progress bar, is recorded as it was
  * last. Escape sequences are taken out. Secrets are cut before anything is stored. Lines are durable when a flush has resolved: every
- * `flushIntervalMs`, by `session.flush()`, when the run ends and when the capture stops. Nothing of it throws into the program.
+ * `flushIntervalMs`, by `session.flush()`, when the run ends and when the capture stops; in a store of this machine (SQLite) also at
+ * `process.exit()` and at an error that nobody catches, which is a line then. Nothing of it throws into the program.
  *
  * @param session a session, or a context made by one
- * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the run has ended
+ * @throws {QuarkError} `invalid_input` naming the option, or the session where another capture of it has the same lines;
+ *   `invalid_run_state` when the run has ended
  * @example
  * const capture = captureConsole(session, { secrets: [process.env.DB_URL] });
  * console.log('loaded %d images', 60000);
@@ -118,10 +112,34 @@ export function captureConsole(
   const { from = [], secrets = [] } = settings;
   if (!Array.isArray(secrets)) throw invalidInput('options.secrets', typeof secrets, 'a list');
   if (!Array.isArray(from)) throw invalidInput('options.from', from, 'a list of workers or ports');
-  const environment = isNode() ? globalThis.process.env : {};
-  const cutter = new SecretCutter(secrets, environment);
   for (const [i, port] of from.entries()) checkConsolePort(`options.from[${i}]`, port);
-  return new ConsoleCapture(session, cutter, { ...settings, from });
+  const sources = settings.own ? [globalThis.console, ...from] : from;
+  const captured = claimSources(handleOf(session), sources);
+  const environment = isNode() ? globalThis.process.env : {};
+  try {
+    const cutter = new SecretCutter(secrets, environment);
+    return new ConsoleCapture(session, cutter, { ...settings, from }, captured);
+  } catch (error) {
+    captured();
+    throw error;
+  }
+}
+
+/** What is captured for a session: its own console, and ports. */
+const capturedSources = new WeakMap<RunHandle, Set<unknown>>();
+
+/** Lines that two captures of one session get would be recorded twice. Returns the undo. */
+function claimSources(handle: RunHandle, sources: readonly unknown[]): () => void {
+  const claimed = capturedSources.get(handle) ?? new Set();
+  if (sources.some((source) => claimed.has(source)))
+    throw invalidInput(
+      'session',
+      handle.runId,
+      'a session that captures something else: stop() the other capture first, or leave out with own: false what it captures',
+    );
+  for (const source of sources) claimed.add(source);
+  capturedSources.set(handle, claimed);
+  return () => sources.forEach((source) => claimed.delete(source));
 }
 
 type Settings = Required<Omit<CaptureConsoleOptions, 'secrets'>>;
@@ -129,51 +147,44 @@ type Settings = Required<Omit<CaptureConsoleOptions, 'secrets'>>;
 /** A capture that is under way; made by {@link captureConsole}. */
 export class ConsoleCapture implements AsyncDisposable {
   readonly #handle: RunHandle;
-  readonly #artifacts: ArtifactStore;
+  readonly #chunks: ChunkStore;
   readonly #cutter: SecretCutter;
   readonly #settings: Settings;
-  readonly #id: string;
   readonly #ring: LineRing;
   readonly #assemblers = new Map<string, LineAssembler>();
   readonly #undo: (() => void)[] = [];
   #level: ConsoleLevel | null = null;
   #lines = 0;
-  #stored = 0;
-  #storedBytes = 0;
-  #dropped = 0;
   #failures = 0;
   /** Lines that had come when lines were stored last. */
   #linesAtStore = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isUrgent = false;
-  /** Chunks that are being stored. */
-  readonly #active = new Set<Promise<void>>();
   #stopping: Promise<void> | undefined;
 
   /** @internal Use {@link captureConsole}. */
-  constructor(session: TrainingSession | RunContext, cutter: SecretCutter, settings: Settings) {
+  constructor(
+    session: TrainingSession | RunContext,
+    cutter: SecretCutter,
+    settings: Settings,
+    release: () => void,
+  ) {
     const handle = handleOf(session);
     this.#handle = handle;
     this.#cutter = cutter;
     this.#settings = settings;
-    this.#id = createId('con', handle.clock.now());
     this.#ring = new LineRing(settings.maxBytes);
     this.#undo.push(
       handle.attach({
         drain: () => this.#flush(true),
-        // Compressing takes a turn of the event loop, which the last moment of a process does not have.
-        drainNow: () => undefined,
+        drainNow: () => this.#flushNow(),
         close: () => this.stop(),
       }),
     );
-    if (isNode()) {
-      // Once: where the store fails, the process ends all the same.
-      const flush = (): void => void this.#flush(true).catch(() => undefined);
-      globalThis.process.once('beforeExit', flush);
-      this.#undo.push(() => void globalThis.process.off('beforeExit', flush));
-    }
+    if (isNode()) this.#watchProcess(globalThis.process);
     // After that: what is stored on closing is begun before the store of artifacts closes.
-    this.#artifacts = new ArtifactStore(session);
+    this.#chunks = new ChunkStore(session, createId('con', handle.clock.now()), cutter);
+    this.#undo.push(release);
     if (settings.own)
       this.#undo.push(tapConsole((text, source, level) => this.#add('', text, source, level)));
     for (const [i, port] of settings.from.entries())
@@ -186,9 +197,9 @@ export class ConsoleCapture implements AsyncDisposable {
   get status(): ConsoleCaptureStatus {
     return {
       lines: this.#lines,
-      storedLines: this.#stored,
+      storedLines: this.#chunks.storedLines,
       bufferedLines: this.#ring.length,
-      droppedLines: this.#dropped + this.#ring.dropped,
+      droppedLines: this.#chunks.droppedLines + this.#ring.dropped,
       secretsCut: this.#cutter.cuts,
       failures: this.#failures,
     };
@@ -215,7 +226,7 @@ export class ConsoleCapture implements AsyncDisposable {
       clearTimeout(this.#timer);
       for (const assembler of this.#assemblers.values()) assembler.finish();
       this.#stopping = this.#flush(true)
-        .then(() => this.#artifacts.close())
+        .then(() => this.#chunks.close())
         .finally(() => detach?.());
     }
     return this.#stopping;
@@ -262,62 +273,55 @@ export class ConsoleCapture implements AsyncDisposable {
 
   /** Begins to store all lines that wait before it returns: the session closes the store of artifacts right after that. */
   #flush(isAsked: boolean): Promise<void> {
+    const before = this.#chunks.active;
     const own: Promise<void>[] = [];
     // Lines wait for a slow store in the ring, which is bounded.
-    if (isAsked || (this.#active.size === 0 && this.#mayStore()))
-      while (this.#ring.length > 0) own.push(this.#begin(this.#ring.take(CHUNK_BYTES)));
-    const before = [...this.#active].filter((work) => !own.includes(work));
+    if (isAsked || (before.length === 0 && this.#mayStore()))
+      while (this.#ring.length > 0) own.push(this.#store(this.#ring.take(CHUNK_BYTES)));
     return Promise.allSettled(before).then(async () => {
       throwFirst(await Promise.allSettled(own));
       if (this.#stopping === undefined && this.#ring.length > 0) this.#schedule();
     });
   }
 
-  #begin(taken: TakenLines): Promise<void> {
-    const work = this.#store(taken).finally(() => this.#active.delete(work));
-    this.#active.add(work);
-    return work;
+  /** The process ends: a line without its end is complete now. */
+  #flushNow(): void {
+    for (const assembler of this.#assemblers.values()) assembler.finish();
+    const taken: TakenLines[] = [];
+    while (this.#ring.length > 0) taken.push(this.#ring.take(CHUNK_BYTES));
+    this.#chunks.storeNow(taken);
+  }
+
+  #watchProcess(process: NodeJS.Process): void {
+    // Once: where the store fails, the process ends all the same.
+    const flush = (): void => void this.#flush(true).catch(() => undefined);
+    // Node prints the error that ends the process past its streams.
+    const note = (error: unknown): void => {
+      if (process.listenerCount('uncaughtException') > 0) return;
+      this.#add('', `${formatArguments(['Uncaught', error])}\n`, 'stderr', 'error');
+    };
+    process.once('beforeExit', flush);
+    process.on('uncaughtExceptionMonitor', note);
+    this.#undo.push(() => {
+      process.off('beforeExit', flush);
+      process.off('uncaughtExceptionMonitor', note);
+    });
   }
 
   /** Beyond `maxStoredBytes` lines are stored when twice as many have come. */
   #mayStore(): boolean {
     return (
-      this.#storedBytes < this.#settings.maxStoredBytes || this.#lines >= 2 * this.#linesAtStore
+      this.#chunks.storedBytes < this.#settings.maxStoredBytes ||
+      this.#lines >= 2 * this.#linesAtStore
     );
   }
 
   async #store(taken: TakenLines): Promise<void> {
-    const { dropped } = taken;
-    const firstLine = this.#stored + this.#dropped + dropped;
-    const count = taken.lines.length;
-    const cutLines = taken.lines.filter(({ isCut }) => isCut).length;
-    this.#stored += count;
-    this.#dropped += dropped;
     this.#linesAtStore = this.#lines;
-    for (const line of taken.lines) this.#storedBytes += lineBytes(line);
     try {
-      const lines = taken.lines.map((line): ConsoleLine => {
-        const { level, source, timeMs } = line;
-        const { spans, text } = this.#cutter.cut(takeColors(line.text), line.isCut);
-        return { timeMs, source, level, text, spans };
-      });
-      await this.#artifacts.store(CHUNK_TYPE, CHUNK_KEY, packLines(lines), {
-        payloadFormat: 'bytes',
-        metadata: chunkToMetadata({
-          format: 1,
-          captureId: this.#id,
-          firstLine,
-          lineCount: count,
-          droppedLines: dropped,
-          cutLines,
-          firstTimeMs: lines[0]?.timeMs ?? 0,
-          lastTimeMs: lines.at(-1)?.timeMs ?? 0,
-        }),
-      });
+      await this.#chunks.begin(taken);
     } catch (error) {
       this.#failures++;
-      this.#stored -= count;
-      this.#dropped -= dropped;
       this.#ring.restore(taken);
       if (this.#handle.strictMode || !isRecordingFailure(error)) throw error;
     }

@@ -81,6 +81,18 @@ export function packLines(lines: readonly ConsoleLine[]): ReadableStream<Uint8Ar
   return plain.pipeThrough(new CompressionStream('gzip'));
 }
 
+/** Node's `zlib`, for the last moment of a process. */
+type Zlib = { readonly gzipSync: (text: string) => Uint8Array<ArrayBuffer> };
+
+type NodeProcess = { readonly getBuiltinModule?: (name: string) => unknown };
+
+/** The same before it returns; undefined where the platform only compresses in turns of its event loop, as pages do. */
+export function packLinesNow(lines: readonly ConsoleLine[]): Uint8Array<ArrayBuffer> | undefined {
+  const { process } = globalThis as { readonly process?: NodeProcess };
+  const zlib = process?.getBuiltinModule?.('node:zlib') as Zlib | undefined;
+  return zlib?.gzipSync(lines.map(lineText).join(''));
+}
+
 function lineText(line: ConsoleLine | undefined): string {
   if (line === undefined) return '';
   const { level, source, spans, text, timeMs } = line;

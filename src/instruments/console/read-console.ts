@@ -42,7 +42,7 @@ export type ConsoleRead = {
  * What the program of a run printed.
  *
  * @param run what `openRun(store, runId)` returns, or a store and the id of a run
- * @throws {QuarkError} `invalid_input` naming the filter
+ * @throws {QuarkError} `invalid_input` naming the run or the filter
  * @throws {SessionStoreError} when the store cannot be read
  * @example
  * const { lines } = await readConsole(await openRun(store, runId), { levels: ['error'] });
@@ -64,11 +64,11 @@ export async function readConsole(
     ({ identity }) => `Artifacts of segment ${identity.batchNumber} are damaged.`,
   );
   // Chunks of one flush are stored at once, in any order.
-  const chunks = records
-    .flatMap((record) => describedChunk(record, problems))
-    .toSorted(
-      ({ chunk: a }, { chunk: b }) => a.firstTimeMs - b.firstTimeMs || a.firstLine - b.firstLine,
-    );
+  const chunks = withoutRepeated(
+    records.flatMap((record) => describedChunk(record, problems)),
+  ).toSorted(
+    ({ chunk: a }, { chunk: b }) => a.firstTimeMs - b.firstTimeMs || a.firstLine - b.firstLine,
+  );
   const parts: ConsoleLine[][] = [];
   let found = 0;
   let earliest = Infinity;
@@ -100,10 +100,23 @@ export async function readConsole(
   };
 }
 
-function describedChunk(
-  record: ArtifactRecord,
-  problems: string[],
-): { readonly chunk: ChunkMetadata; readonly record: ArtifactRecord }[] {
+type DescribedChunk = { readonly chunk: ChunkMetadata; readonly record: ArtifactRecord };
+
+/** A process that ended while a chunk was being stored may have stored its lines twice. */
+function withoutRepeated(chunks: readonly DescribedChunk[]): DescribedChunk[] {
+  const ends = new Map<string, number>();
+  const inOrder = chunks.toSorted(
+    ({ chunk: a }, { chunk: b }) => a.firstLine - b.firstLine || b.lineCount - a.lineCount,
+  );
+  return inOrder.filter(({ chunk: { captureId, firstLine, lineCount } }) => {
+    const end = firstLine + lineCount;
+    if (end <= (ends.get(captureId) ?? 0)) return false;
+    ends.set(captureId, end);
+    return true;
+  });
+}
+
+function describedChunk(record: ArtifactRecord, problems: string[]): DescribedChunk[] {
   try {
     return [{ chunk: chunkFromMetadata(record.metadata), record }];
   } catch (error) {

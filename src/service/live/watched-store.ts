@@ -1,6 +1,6 @@
 /** A store that counts what it acknowledges and how it fails, and refuses what is beyond the limits of the service. */
 import { isQuarkError } from '../../base/errors.ts';
-import { wrapStore, type Around } from '../../store/front.ts';
+import { answersAtOnce, wrapStore, type Around } from '../../store/front.ts';
 import type { NewSegment, Store } from '../../store/store.ts';
 import {
   checkNameLength,
@@ -20,9 +20,7 @@ export function watchStore(store: Store, metrics: ServiceMetrics, limits: Servic
       throw error;
     }
   };
-  const around: Around = (name, _args, call) =>
-    // The only call that answers at once.
-    name === 'appendSegmentsNow' ? call() : watched(call);
+  const around: Around = (name, _args, call) => (answersAtOnce(name) ? call() : watched(call));
   return wrapStore(store, around, {
     ensureProject: (project) =>
       watched(() => {

@@ -36,6 +36,7 @@ const OPTIONAL = new Set<PropertyKey>([
   'sync',
   'readCurves',
   'appendSegmentsNow',
+  'putBlobNow',
   'spill',
   'lapsedLeases',
   'segmentSizes',

@@ -317,7 +317,9 @@ class MemoryStore implements StoreDriver {
   /** Nothing in it survives the process. */
   readonly isDurable: ServedStore['isDurable'] = async () => false;
 
-  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => {
+  readonly putBlob: Store['putBlob'] = async (sha256, bytes) => this.putBlobNow(sha256, bytes);
+
+  readonly putBlobNow: LocalStore['putBlobNow'] = (sha256, bytes) => {
     const { blobs } = this.#data;
     const copy = bytes.slice();
     blobs.set(sha256, { bytes: copy, putAtMs: this.#clock.now() });

@@ -31,6 +31,7 @@ export function openNullStorage(uri: string, { clock }: OpenStorageOptions = {})
       appendSegmentsNow: (segments) => segments.map(number),
       replaceTable: async (_runId, _table, add) => add.map(number),
       putBlob: async () => undefined,
+      putBlobNow: () => undefined,
     }),
   );
 }

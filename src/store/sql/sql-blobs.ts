@@ -7,6 +7,7 @@
  */
 import { checkCount } from '../../base/assert.ts';
 import { SessionStoreError } from '../../base/errors.ts';
+import { MAX_BLOB_BYTES_NOW } from '../limits.ts';
 import {
   bytesCell,
   numberCell,
@@ -23,7 +24,7 @@ import { checkQuotas, countBlob } from './sql-usage.ts';
 export type BlobScope = Pick<ChangeScope, 'space' | 'quotas'>;
 
 /** Blobs up to this size are stored in the table of blobs, larger ones as files. */
-export const MAX_DATABASE_BLOB_BYTES: number = 256 * 1024;
+export const MAX_DATABASE_BLOB_BYTES: number = MAX_BLOB_BYTES_NOW;
 
 /** The name under which a large blob is stored. */
 export function blobKey(sha256: string, generation: number): string {

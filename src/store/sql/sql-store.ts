@@ -10,6 +10,7 @@ import { runDeleted } from '../deletion.ts';
 import { appendSegments } from './sql-append.ts';
 import type { SegmentFiles } from './object-files.ts';
 import { SqlBlobStore, type BlobFiles } from './sql-blob-store.ts';
+import { storeBlob } from './sql-blobs.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { listBatches } from './sql-batches.ts';
 import { hiddenSpace, sqlDeletion } from './sql-deletion.ts';
@@ -92,6 +93,7 @@ class SqlStore implements StoreDriver {
   readonly isWritable: boolean;
   readonly notes: StoreNotes;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
+  readonly putBlobNow?: LocalStore['putBlobNow'];
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
   readonly restoreRun: Store['restoreRun'];
@@ -132,6 +134,8 @@ class SqlStore implements StoreDriver {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments, live) =>
         runNow(() => appendSegments(this.#scope(), segments, [], live));
+      this.putBlobNow = (sha256, bytes) =>
+        runNow(() => storeBlob({ space: this.#space }, sha256, bytes, parts.clock.now()));
     }
   }
 

@@ -56,12 +56,16 @@ export function teeStore(first: Store, second: Store): Store {
     ...running.count(projectsAndRuns(first, second, runs, both)),
     ...running.count(segmentsAndBlobs(first, second, runs, both)),
     ...(firstNow === undefined || secondNow === undefined
-      ? { appendSegmentsNow: undefined as never }
+      ? { appendSegmentsNow: undefined as never, putBlobNow: undefined as never }
       : {
           appendSegmentsNow: (segments, live) => {
             const stored = first.appendSegmentsNow?.(segments, live) ?? [];
             second.appendSegmentsNow?.(segments);
             return stored;
+          },
+          putBlobNow: (sha256, bytes) => {
+            first.putBlobNow?.(sha256, bytes);
+            second.putBlobNow?.(sha256, bytes);
           },
         }),
     // Rows that a page leaves are those of one database.

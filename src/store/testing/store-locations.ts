@@ -1,6 +1,7 @@
 /** Blobs, opening, closing, giving space back: part of the contract of stores. */
 import { describe, expect, test } from './suite-tools.ts';
 import { sha256Hex } from '../blob-rules.ts';
+import { MAX_BLOB_BYTES_NOW } from '../limits.ts';
 import { RUN_ID, segmentOf, mergeOf, patternBytes } from './segments.ts';
 import type { LocationUnderTest } from './location-under-test.ts';
 
@@ -66,6 +67,22 @@ export function describeLocations(location: LocationUnderTest): void {
         });
       },
     );
+
+    test('the synchronous form does the same, for small blobs', async () => {
+      const { store } = location;
+      if (store.putBlobNow === undefined) return;
+      const bytes = patternBytes(MAX_BLOB_BYTES_NOW);
+      const hash = (await sha256Hex(bytes)) ?? '';
+      store.putBlobNow(hash, bytes);
+      store.putBlobNow(hash, bytes);
+      await store.putBlob(hash, bytes);
+      const { putBlobNow } = store;
+      expect(() => putBlobNow('ab', bytes)).toThrow('sha256');
+      expect(() => putBlobNow(hash, patternBytes(MAX_BLOB_BYTES_NOW + 1))).toThrow('262144');
+      await location.reopen();
+      const read = await location.store.getBlob(hash);
+      expect(read === undefined ? undefined : await sha256Hex(read)).toBe(hash);
+    });
 
     test('the same blob from two stores at once', async () => {
       const other = await location.openAnother();

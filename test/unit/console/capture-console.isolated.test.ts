@@ -88,7 +88,7 @@ describe('what a program prints', () => {
   test('is restored on stop, also where somebody else has replaced it since', async () => {
     const session = await startSession();
     const [log, write] = [console.log, writer()];
-    const first = capture(session);
+    const first = capture(await startRun({ project: 'printed', storage: session.store }));
     const second = capture(session);
     expect(writer()).not.toBe(write);
     await first.stop();
@@ -252,6 +252,38 @@ describe('what a program prints', () => {
     expect(writer()).toBe(write);
   });
 });
+
+test('lines are recorded once: a second capture of a session is refused until the first has stopped', async () => {
+  const session = await startSession();
+  const { port1, port2 } = new MessageChannel();
+  const first = capture(session, { from: [port1] });
+  for (const options of [{}, { own: false, from: [port1] }])
+    expect(() => capture(session, options)).toThrow(
+      expect.objectContaining({
+        code: 'invalid_input',
+        message: expect.stringContaining('stop()'),
+      }),
+    );
+  // What was refused has claimed nothing.
+  capture(session, { own: false, from: [port2] });
+  await first.stop();
+  expect(() => capture(session, { secrets: [1 as unknown as string] })).toThrow('secrets');
+  const second = capture(session);
+  process.stdout.write('once\n');
+  await second.stop();
+  expect(await linesOf(session)).toStrictEqual([['stdout', null, 'once']]);
+  for (const port of [port1, port2]) port.close();
+});
+
+test.each([{}, null, { store: {} }, 'run_1', { store: createMemoryStore() }])(
+  'what is no run is not read: %o',
+  async (run) => {
+    await expect(readConsole(run as never)).rejects.toMatchObject({
+      code: 'invalid_input',
+      details: { field: 'run' },
+    });
+  },
+);
 
 describe('reading', () => {
   test('takes the latest lines of any level and source', async () => {
