@@ -13,6 +13,7 @@ import { Logo } from '../parts/icons.tsx';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice } from '../parts/notices.tsx';
 import { setting } from '../parts/signals.ts';
+import { t } from '../parts/t.ts';
 import { route } from '../route/location.ts';
 import { hrefOf, type PageRoute } from '../route/route.ts';
 import { RunList } from '../runs/run-list.tsx';
@@ -28,6 +29,9 @@ import {
 import { nextTheme, themeChoice } from '../theme/theme.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { KeyForm } from './key-form.tsx';
+import { keyWords } from './key-words.ts';
+import { openPalette, PageKeys } from './page-keys.tsx';
+import { StatusLine } from './status-line.tsx';
 import type { TrainPage } from './train-page.ts';
 import './style.css';
 
@@ -57,10 +61,12 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
       <main id="main" tabIndex={-1}>
         <View trainPage={trainPage} />
       </main>
+      <StatusLine />
       <ChangeStrip />
       <DeleteQuestion />
       <ImportDock />
       <DropZone />
+      <PageKeys />
     </>
   );
 }
@@ -116,6 +122,13 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
         />
       )}
       {source.value?.id === 'server' && kind !== 'train' && <AccountMenu />}
+      <IconButton
+        class="palette-button"
+        icon="search"
+        label={t('Find an action or a run')}
+        title={`${t('Find an action or a run')} (${keyWords('ctrl+k')})`}
+        onClick={openPalette}
+      />
       <IconButton
         class="theme-button"
         icon={THEME_ICONS[theme]}

@@ -1,0 +1,145 @@
+/** The command palette: everything that can be done and opened, found by typing. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { findRuns, type Store } from 'quark-sdk';
+import { pageActions, type PageAction } from '../parts/actions.ts';
+import { shortId } from '../parts/format.ts';
+import { usePromise } from '../parts/hooks.ts';
+import { t, tn } from '../parts/t.ts';
+import { hrefOf } from '../route/route.ts';
+import { keyWords } from './key-words.ts';
+import { matchEntries } from './palette-match.ts';
+
+const SHOWN_RUNS = 8;
+
+/** The palette, open from the start. */
+export default function Palette(props: {
+  /** Where runs are looked for; undefined while no store is open. */
+  readonly store: (() => Promise<Store>) | undefined;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const text = useSignal('');
+  const at = useSignal(0);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  const runs = useRunsNamed(text.value, props.store);
+  const entries = [...matchEntries(pageActions.value, text.value), ...runs];
+  const chosen = Math.min(at.value, entries.length - 1);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+  }, [chosen, text.value]);
+  const run = (action: PageAction | undefined): void => {
+    if (action === undefined) return;
+    dialog.current?.close();
+    action.run();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = movedTo(event.key, chosen, entries.length);
+    if (next !== undefined) at.value = next;
+    else if (event.key === 'Enter') run(entries[chosen]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="palette floating"
+      aria-label={t('Actions and runs')}
+      onClose={props.onClose}
+      onClick={(event) => {
+        if (event.target === dialog.current) dialog.current?.close();
+      }}
+    >
+      <input
+        type="text"
+        class="palette-text"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={entries.length === 0 ? undefined : `${id}-${chosen}`}
+        aria-label={t('Find an action or a run')}
+        placeholder={t('Find an action or a run')}
+        autocomplete="off"
+        spellcheck={false}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          at.value = 0;
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div ref={list} id={`${id}-list`} class="palette-list" role="listbox" aria-label={t('Found')}>
+        {entries.map((entry, index) => (
+          <div
+            key={entry.id}
+            id={`${id}-${index}`}
+            class="palette-entry row gap-10"
+            role="option"
+            aria-selected={index === chosen}
+            onMouseMove={() => {
+              at.value = index;
+            }}
+            onClick={() => run(entry)}
+          >
+            <span class="grow breakable">{entry.title}</span>
+            <span class="quiet">{entry.section}</span>
+            {entry.keys !== undefined && <kbd>{keyWords(entry.keys)}</kbd>}
+          </div>
+        ))}
+      </div>
+      <p class="palette-foot quiet" role="status">
+        {entries.length === 0
+          ? t('Nothing has this name.')
+          : tn(entries.length, '{count} entry', '{count} entries')}
+      </p>
+    </dialog>
+  );
+}
+
+/** Where a key moves the choice; undefined: it does not. */
+function movedTo(key: string, at: number, count: number): number | undefined {
+  if (count === 0) return undefined;
+  if (key === 'ArrowDown') return (at + 1) % count;
+  if (key === 'ArrowUp') return (at + count - 1) % count;
+  if (key === 'PageDown') return Math.min(count - 1, at + 8);
+  return key === 'PageUp' ? Math.max(0, at - 8) : undefined;
+}
+
+/** Runs whose name or id has the text in it, as actions that open them. */
+function useRunsNamed(
+  text: string,
+  store: (() => Promise<Store>) | undefined,
+): readonly PageAction[] {
+  const { found } = usePromise(
+    store === undefined || text.trim() === '' ? undefined : text.trim(),
+    async (wanted) => {
+      if (store === undefined) return [];
+      const opened = await store();
+      // A pattern has no way to write `%` itself: any one character stands for it.
+      const pattern = `%${wanted.replaceAll('%', '_')}%`;
+      return findRuns(
+        opened,
+        {
+          or: [
+            { name: { ilike: pattern } },
+            { id: { ilike: pattern } },
+            { project: { ilike: pattern } },
+          ],
+        },
+        { limit: SHOWN_RUNS },
+      );
+    },
+  );
+  if (text.trim() === '' || found === undefined) return [];
+  return found.value.map(({ run }) => ({
+    id: `run ${run.id}`,
+    title: `${run.name ?? run.projectId} ${shortId(run.id)}`,
+    section: t('Run'),
+    run: () => {
+      location.hash = hrefOf({ kind: 'run', runId: run.id });
+    },
+  }));
+}
