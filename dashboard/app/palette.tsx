@@ -6,6 +6,7 @@ import { findRuns, type Store } from 'quark-sdk';
 import { pageActions, type PageAction } from '../parts/actions.ts';
 import { shortId } from '../parts/format.ts';
 import { usePromise } from '../parts/hooks.ts';
+import { setting } from '../parts/signals.ts';
 import { t, tn } from '../parts/t.ts';
 import { hrefOf } from '../route/route.ts';
 import { keyWords } from './key-words.ts';
@@ -53,41 +54,26 @@ export default function Palette(props: {
         if (event.target === dialog.current) dialog.current?.close();
       }}
     >
-      <input
-        type="text"
-        class="palette-text"
-        role="combobox"
-        aria-expanded="true"
-        aria-controls={`${id}-list`}
-        aria-activedescendant={entries.length === 0 ? undefined : `${id}-${chosen}`}
-        aria-label={t('Find an action or a run')}
-        placeholder={t('Find an action or a run')}
-        autocomplete="off"
-        spellcheck={false}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
+      <PaletteText
+        text={text.value}
+        listId={`${id}-list`}
+        chosenId={entries.length === 0 ? undefined : `${id}-${chosen}`}
+        onText={(next) => {
+          text.value = next;
           at.value = 0;
         }}
         onKeyDown={onKeyDown}
       />
       <div ref={list} id={`${id}-list`} class="palette-list" role="listbox" aria-label={t('Found')}>
         {entries.map((entry, index) => (
-          <div
+          <PaletteEntry
             key={entry.id}
             id={`${id}-${index}`}
-            class="palette-entry row gap-10"
-            role="option"
-            aria-selected={index === chosen}
-            onMouseMove={() => {
-              at.value = index;
-            }}
-            onClick={() => run(entry)}
-          >
-            <span class="grow breakable">{entry.title}</span>
-            <span class="quiet">{entry.section}</span>
-            {entry.keys !== undefined && <kbd>{keyWords(entry.keys)}</kbd>}
-          </div>
+            entry={entry}
+            isChosen={index === chosen}
+            onChoose={setting(at, index)}
+            onRun={() => run(entry)}
+          />
         ))}
       </div>
       <p class="palette-foot quiet" role="status">
@@ -96,6 +82,56 @@ export default function Palette(props: {
           : tn(entries.length, '{count} entry', '{count} entries')}
       </p>
     </dialog>
+  );
+}
+
+function PaletteText(props: {
+  readonly text: string;
+  readonly listId: string;
+  readonly chosenId: string | undefined;
+  readonly onText: (text: string) => void;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
+}): JSX.Element {
+  return (
+    <input
+      type="text"
+      class="palette-text"
+      role="combobox"
+      aria-expanded="true"
+      aria-controls={props.listId}
+      aria-activedescendant={props.chosenId}
+      aria-label={t('Find an action or a run')}
+      placeholder={t('Find an action or a run')}
+      autocomplete="off"
+      spellcheck={false}
+      value={props.text}
+      onInput={(event) => props.onText(event.currentTarget.value)}
+      onKeyDown={props.onKeyDown}
+    />
+  );
+}
+
+function PaletteEntry(props: {
+  readonly id: string;
+  readonly entry: PageAction;
+  readonly isChosen: boolean;
+  readonly onChoose: () => void;
+  readonly onRun: () => void;
+}): JSX.Element {
+  const { entry } = props;
+  return (
+    <div
+      id={props.id}
+      class="palette-entry row gap-10"
+      role="option"
+      aria-selected={props.isChosen}
+      onMouseMove={props.onChoose}
+      onClick={props.onRun}
+    >
+      <span class="grow breakable">{entry.title}</span>
+      <span class="quiet">{entry.section}</span>
+      {entry.keys !== undefined && <kbd>{keyWords(entry.keys)}</kbd>}
+    </div>
   );
 }
 
