@@ -55,7 +55,7 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
           document.getElementById('main')?.focus();
         }}
       >
-        Skip to content
+        {t('Skip to content')}
       </a>
       <Header isTraining={trainPage.isTraining.value} />
       <main id="main" tabIndex={-1}>
@@ -89,33 +89,15 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
   const theme = themeChoice.value;
   return (
     <header class="header">
-      <a class="brand inline" href={hrefOf({ kind: 'runs' })} aria-label="Quark, all runs">
+      <a class="brand inline" href={hrefOf({ kind: 'runs' })} aria-label={t('Quark, all runs')}>
         <Logo />
         <span>Quark</span>
       </a>
-      <nav class="tab-links" aria-label="Pages">
-        <a
-          href={hrefOf({ kind: 'runs' })}
-          aria-current={kind === 'train' || kind === 'unknown' ? undefined : 'page'}
-        >
-          Runs
-        </a>
-        <a
-          href={hrefOf({ kind: 'train', resumeRunId: undefined })}
-          aria-current={kind === 'train' ? 'page' : undefined}
-        >
-          Train
-          {isTraining && (
-            <span class="nav-live">
-              <span class="sr-only">, under way</span>
-            </span>
-          )}
-        </a>
-      </nav>
+      <PageLinks isTraining={isTraining} />
       <span class="header-space grow" />
       {sources.value.length > 1 && kind !== 'train' && (
         <Segmented
-          label="Where runs are read from"
+          label={t('Where runs are read from')}
           options={sources.value.map(({ id, label, hint }) => ({ value: id, label, hint }))}
           value={source.value?.id ?? 'browser'}
           onChange={chooseSource}
@@ -140,6 +122,31 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
   );
 }
 
+function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
+  const { kind } = route.value;
+  return (
+    <nav class="tab-links" aria-label={t('Pages')}>
+      <a
+        href={hrefOf({ kind: 'runs' })}
+        aria-current={kind === 'train' || kind === 'unknown' ? undefined : 'page'}
+      >
+        Runs
+      </a>
+      <a
+        href={hrefOf({ kind: 'train', resumeRunId: undefined })}
+        aria-current={kind === 'train' ? 'page' : undefined}
+      >
+        Train
+        {isTraining && (
+          <span class="nav-live">
+            <span class="sr-only">{t(', under way')}</span>
+          </span>
+        )}
+      </a>
+    </nav>
+  );
+}
+
 const loadRunPage = (): Promise<typeof import('../run/run-page.tsx')> =>
   import('../run/run-page.tsx');
 const loadComparePage = (): Promise<typeof import('../compare/compare-view.tsx')> =>
@@ -154,9 +161,9 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
     return (
       <section class="notice">
         <div>
-          <h1>There is nothing here</h1>
-          <p>The address names no page.</p>
-          <ButtonLink href={hrefOf({ kind: 'runs' })}>All runs</ButtonLink>
+          <h1>{t('There is nothing here')}</h1>
+          <p>{t('The address names no page.')}</p>
+          <ButtonLink href={hrefOf({ kind: 'runs' })}>{t('All runs')}</ButtonLink>
         </div>
       </section>
     );
@@ -222,7 +229,7 @@ function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
     <>
       {others.map(({ id, label }) => (
         <Button key={id} onClick={() => chooseSource(id)}>
-          Look in: {label}
+          {t('Look in: {source}', { source: label })}
         </Button>
       ))}
     </>
@@ -250,10 +257,10 @@ function WithStore(props: {
   if (error !== undefined && !isSignedOut) {
     const { retry } = opening;
     return (
-      <ErrorNotice isPage title="The storage cannot be opened" error={error} onRetry={retry} />
+      <ErrorNotice isPage title={t('The storage cannot be opened')} error={error} onRetry={retry} />
     );
   }
   if (opening.found?.input !== mark)
-    return <div class="page" role="group" aria-busy="true" aria-label="Opening the storage" />;
+    return <div class="page" role="group" aria-busy="true" aria-label={t('Opening the storage')} />;
   return props.children(opening.found.value);
 }
