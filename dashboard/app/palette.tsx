@@ -6,7 +6,7 @@ import { findRuns, type Store } from 'quark-sdk';
 import { pageActions, type PageAction } from '../parts/actions.ts';
 import { shortId } from '../parts/format.ts';
 import { usePromise } from '../parts/hooks.ts';
-import { setting } from '../parts/signals.ts';
+import { setterOf } from '../parts/signals.ts';
 import { t, tn } from '../parts/t.ts';
 import { hrefOf } from '../route/route.ts';
 import { keyWords } from './key-words.ts';
@@ -21,7 +21,6 @@ export default function Palette(props: {
   readonly onClose: () => void;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const list = useRef<HTMLDivElement>(null);
   const text = useSignal('');
   const at = useSignal(0);
   const id = useId();
@@ -29,9 +28,6 @@ export default function Palette(props: {
   const runs = useRunsNamed(text.value, props.store);
   const entries = [...matchEntries(pageActions.value, text.value), ...runs];
   const chosen = Math.min(at.value, entries.length - 1);
-  useEffect(() => {
-    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
-  }, [chosen, text.value]);
   const run = (action: PageAction | undefined): void => {
     if (action === undefined) return;
     dialog.current?.close();
@@ -64,18 +60,7 @@ export default function Palette(props: {
         }}
         onKeyDown={onKeyDown}
       />
-      <div ref={list} id={`${id}-list`} class="palette-list" role="listbox" aria-label={t('Found')}>
-        {entries.map((entry, index) => (
-          <PaletteEntry
-            key={entry.id}
-            id={`${id}-${index}`}
-            entry={entry}
-            isChosen={index === chosen}
-            onChoose={setting(at, index)}
-            onRun={() => run(entry)}
-          />
-        ))}
-      </div>
+      <PaletteList id={id} entries={entries} chosen={chosen} onChoose={setterOf(at)} onRun={run} />
       <p class="palette-foot quiet" role="status">
         {entries.length === 0
           ? t('Nothing has this name.')
@@ -108,6 +93,34 @@ function PaletteText(props: {
       onInput={(event) => props.onText(event.currentTarget.value)}
       onKeyDown={props.onKeyDown}
     />
+  );
+}
+
+function PaletteList(props: {
+  readonly id: string;
+  readonly entries: readonly PageAction[];
+  readonly chosen: number;
+  readonly onChoose: (index: number) => void;
+  readonly onRun: (action: PageAction) => void;
+}): JSX.Element {
+  const { id, entries, chosen, onChoose, onRun } = props;
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+  }, [chosen, entries[chosen]?.id]);
+  return (
+    <div ref={list} id={`${id}-list`} class="palette-list" role="listbox" aria-label={t('Found')}>
+      {entries.map((entry, index) => (
+        <PaletteEntry
+          key={entry.id}
+          id={`${id}-${index}`}
+          entry={entry}
+          isChosen={index === chosen}
+          onChoose={() => onChoose(index)}
+          onRun={() => onRun(entry)}
+        />
+      ))}
+    </div>
   );
 }
 
