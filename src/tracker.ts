@@ -38,7 +38,10 @@ export type {
   Sink,
   SinkBatch,
   SinkDistribution,
+  SinkImage,
+  SinkMedia,
   SinkRun,
   SinkScalars,
+  SinkSound,
   SinkText,
 } from './sinks/sink.ts';

@@ -31,7 +31,7 @@ export function functionSink(name: string, send: (batch: SinkBatch) => Promise<v
 }
 
 /**
- * Prints a line a step, when it is over: `step 12: loss 0.31, accuracy 0.9`. Texts have a line each, distributions none.
+ * Prints a line a step, when it is over: `step 12: loss 0.31, accuracy 0.9`. Texts, images and sounds have a line each, distributions none.
  *
  * @param write gets each line; default `console.log`
  */
@@ -52,7 +52,13 @@ export function lineSink(
 }
 
 /** What a batch prints as. */
-export function linesOf({ parameters, scalars, texts }: SinkBatch): readonly string[] {
+export function linesOf({
+  images,
+  parameters,
+  scalars,
+  sounds,
+  texts,
+}: SinkBatch): readonly string[] {
   const lines = parameters === null ? [] : [`parameters: ${JSON.stringify(parameters)}`];
   const steps = new Map<string, string[]>();
   for (let row = 0; row < scalars.rowCount; row++) {
@@ -68,8 +74,12 @@ export function linesOf({ parameters, scalars, texts }: SinkBatch): readonly str
     values.push(`${key} ${shortNumber(scalars.values[row] ?? Number.NaN)}`);
   }
   for (const [at, values] of steps) lines.push(`${at}: ${values.join(', ')}`);
-  for (const { key, step, text } of texts)
-    lines.push(`${step === null ? 'run' : `step ${step}`}: ${key}: ${printable(text)}`);
+  const add = (step: number | null, key: string, what: string): void =>
+    void lines.push(`${step === null ? 'run' : `step ${step}`}: ${key}: ${what}`);
+  for (const { key, step, text } of texts) add(step, key, printable(text));
+  for (const { height, key, step, width } of images)
+    add(step, key, `an image of ${width} x ${height} pixels`);
+  for (const { bytes, key, step } of sounds) add(step, key, `a sound of ${bytes.length} bytes`);
   return lines;
 }
 

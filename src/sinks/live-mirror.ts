@@ -8,8 +8,12 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { warn } from '../base/console.ts';
 import type { JsonObject } from '../base/json.ts';
 import { positive, readOptions } from '../base/options.ts';
-import { contextKey } from '../base/series-key.ts';
-import { getPayload } from '../instruments/artifacts/parts.ts';
+import { loadBytes } from '../instruments/artifacts/load-artifact.ts';
+import {
+  COMMON_MEDIA_TYPES,
+  commonMediumOf,
+  keyInContext,
+} from '../instruments/media/common-media.ts';
 import { readMetricColumns, type MetricColumns } from '../read/metric-columns.ts';
 import { openRun } from '../read/run-reader.ts';
 import { readArtifacts } from '../read/artifacts.ts';
@@ -27,17 +31,21 @@ import {
   type Sink,
   type SinkBatch,
   type SinkDistribution,
+  type SinkImage,
+  type SinkMedia,
   type SinkRun,
   type SinkScalars,
+  type SinkSound,
   type SinkText,
 } from './sink.ts';
 
 /** Samples in a batch. */
 const BATCH_ROWS = 50_000;
-/** Larger histograms and texts are left out. */
-const MAX_PAYLOAD_BYTES = 1 << 20;
-/** Artifacts in a batch. */
+/** Larger histograms, texts, images and sounds are left out, as exports leave them out. */
+const MAX_PAYLOAD_BYTES = 1 << 24;
+/** Artifacts in a batch, and bytes of their payloads. */
 const BATCH_ARTIFACTS = 100;
+const BATCH_BYTES = 1 << 24;
 /** How long the end of a run waits for a mirror, in milliseconds. What is left is sent by {@link finishMirror}. */
 const END_MS = 10_000;
 
@@ -252,7 +260,7 @@ export class LiveMirror {
     const batch: SinkBatch = {
       run: sinkRunOf(run),
       scalars: rows.end === rows.start ? NO_SCALARS : slice(columns, rows.start, rows.end),
-      ...(await this.#payloads(found)),
+      ...(await mediaOf(this.#store, found)),
       parameters: isChanged ? run.config : null,
       isRepeated: asked !== null || this.#isUnsure,
     };
@@ -271,38 +279,13 @@ export class LiveMirror {
   async #artifacts(from: number, until: number | undefined): Promise<readonly ArtifactRecord[]> {
     const source = { store: this.#store, runId: this.#runId };
     const { records } = await readArtifacts(source, { sequenceMin: from });
-    return until === undefined
-      ? records.slice(0, BATCH_ARTIFACTS)
-      : records.filter(({ sequence }) => (sequence ?? 0) < until);
-  }
-
-  async #payloads(
-    records: readonly ArtifactRecord[],
-  ): Promise<{ texts: readonly SinkText[]; distributions: readonly SinkDistribution[] }> {
-    const texts: SinkText[] = [];
-    const distributions: SinkDistribution[] = [];
-    for (const record of records) {
-      const { artifactType, step, timestamp } = record;
-      const key = keyOf(record);
-      const isWanted = artifactType === 'text' || artifactType === 'histogram';
-      if (!isWanted || record.sizeBytes > MAX_PAYLOAD_BYTES) continue;
-      const content = await this.#payload(record);
-      const common = { key, step, timeMs: Date.parse(timestamp) };
-      if (artifactType === 'text') texts.push({ ...common, text: content });
-      else {
-        const bins = binsOf(content);
-        if (bins !== undefined) distributions.push({ ...common, ...bins });
-      }
-    }
-    return { texts, distributions };
-  }
-
-  async #payload(record: ArtifactRecord): Promise<string> {
-    const decoder = new TextDecoder();
-    let content = '';
-    for await (const chunk of getPayload(this.#store, record))
-      content += decoder.decode(chunk, { stream: true });
-    return content + decoder.decode();
+    if (until !== undefined) return records.filter(({ sequence }) => (sequence ?? 0) < until);
+    const some = records.slice(0, BATCH_ARTIFACTS);
+    let bytes = 0;
+    const end = some.findIndex(
+      (record, i) => (bytes += wantedBytes(record)) > BATCH_BYTES && i > 0,
+    );
+    return end < 0 ? some : some.slice(0, end);
   }
 
   get #noteName(): string {
@@ -377,37 +360,45 @@ function slice(columns: MetricColumns, start: number, end: number): SinkScalars 
   };
 }
 
-/** The key of an artifact with its context, if its metadata has one. */
-function keyOf({ artifactKey, metadata }: ArtifactRecord): string {
-  const context = metadata?.['context'];
-  if (typeof context !== 'object' || context === null || Array.isArray(context)) return artifactKey;
-  const entries = Object.entries(context).flatMap(([name, value]) =>
-    typeof value === 'object' ? [] : [[name, value] as const],
-  );
-  try {
-    return contextKey(artifactKey, Object.fromEntries(entries));
-  } catch {
-    // Metadata of somebody else, in which the word means another thing.
-    return artifactKey;
-  }
+/** Bytes of an artifact that is sent; 0 for others. */
+function wantedBytes({ artifactType, sizeBytes }: ArtifactRecord): number {
+  const isWanted = COMMON_MEDIA_TYPES.includes(artifactType) && sizeBytes <= MAX_PAYLOAD_BYTES;
+  return isWanted ? sizeBytes : 0;
 }
 
-/** Bins of a histogram artifact; undefined when it is none. */
-function binsOf(text: string): { bins: readonly number[]; counts: readonly number[] } | undefined {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return undefined;
+async function mediaOf(store: Store, records: readonly ArtifactRecord[]): Promise<SinkMedia> {
+  const texts: SinkText[] = [];
+  const distributions: SinkDistribution[] = [];
+  const images: SinkImage[] = [];
+  const sounds: SinkSound[] = [];
+  for (const record of records) {
+    if (wantedBytes(record) === 0) continue;
+    const { id, step, timestamp } = record;
+    const common = { key: keyInContext(record), step, timeMs: Date.parse(timestamp) };
+    const medium = commonMediumOf(record, await loadBytes(store, record));
+    if (medium?.kind === 'text') texts.push({ ...common, text: DECODER.decode(medium.bytes) });
+    else if (medium?.kind === 'histogram')
+      distributions.push({ ...common, ...binsOf(medium.rows) });
+    else if (medium?.kind === 'image') images.push({ ...common, id, ...medium });
+    else if (medium?.kind === 'audio') sounds.push({ ...common, id, bytes: medium.bytes });
   }
-  if (typeof parsed !== 'object' || parsed === null) return undefined;
-  const bins: unknown = Reflect.get(parsed, 'bins');
-  const counts: unknown = Reflect.get(parsed, 'counts');
-  return isNumbers(bins) && isNumbers(counts) && bins.length === counts.length + 1
-    ? { bins, counts }
-    : undefined;
+  return { texts, distributions, images, sounds };
 }
 
-function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'number');
+const DECODER = new TextDecoder();
+
+/** Buckets as edges and counts; what is between two of them is a bucket without values. */
+function binsOf(rows: readonly number[]): { bins: readonly number[]; counts: readonly number[] } {
+  const bins: number[] = rows.length === 0 ? [0] : [rows[0] ?? 0];
+  const counts: number[] = [];
+  for (let i = 0; i < rows.length; i += 3) {
+    const [left = 0, right = 0, count = 0] = rows.slice(i, i + 3);
+    if (left > (bins.at(-1) ?? 0)) {
+      bins.push(left);
+      counts.push(0);
+    }
+    bins.push(right);
+    counts.push(count);
+  }
+  return { bins, counts };
 }

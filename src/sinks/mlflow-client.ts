@@ -1,6 +1,6 @@
 /**
  * The REST API of MLflow, as far as a sink uses it, by its documentation: `experiments/get-by-name` and `create`, `runs/create`, `search`,
- * `get`, `update` and `log-batch`, `metrics/get-history`.
+ * `get`, `update` and `log-batch`, `metrics/get-history`, and the upload of artifacts through the server.
  */
 import { messageOf, QuarkError } from '../base/errors.ts';
 
@@ -41,6 +41,13 @@ export type MlflowBatch = {
   readonly tags?: readonly MlflowEntry[];
 };
 
+/** A run at the server. */
+export type MlflowRun = {
+  readonly runId: string;
+  /** Where its artifacts are, as the server says. */
+  readonly artifactUri: string;
+};
+
 /** Where the server is. */
 export type MlflowServer = {
   readonly url: string;
@@ -70,8 +77,8 @@ export class MlflowClient {
     }
   }
 
-  /** The id of the run with this tag in an experiment, if there is one. */
-  async findRun(experiment: string, tag: MlflowEntry): Promise<string | undefined> {
+  /** The run with this tag in an experiment, if there is one. */
+  async findRun(experiment: string, tag: MlflowEntry): Promise<MlflowRun | undefined> {
     const answer = await this.#post('runs/search', {
       experiment_ids: [experiment],
       filter: `tags.\`${tag.key}\` = '${tag.value}'`,
@@ -79,16 +86,41 @@ export class MlflowClient {
     });
     const runs: unknown = fieldOf(answer, 'runs');
     const [run]: unknown[] = Array.isArray(runs) ? runs : [];
-    return run === undefined ? undefined : textIn(run, 'info', 'run_id');
+    return run === undefined ? undefined : runIn(run);
   }
 
-  /** Whether there is a run of this id. */
-  async hasRun(runId: string): Promise<boolean> {
-    return (await this.#get('runs/get', { run_id: runId })) !== undefined;
+  /** The run of this id, if there is one. */
+  async getRun(runId: string): Promise<MlflowRun | undefined> {
+    const answer = await this.#get('runs/get', { run_id: runId });
+    return answer === undefined ? undefined : runIn(fieldOf(answer, 'run'));
   }
 
-  async createRun(body: object): Promise<string> {
-    return textIn(await this.#post('runs/create', body), 'run', 'info', 'run_id');
+  async createRun(body: object): Promise<MlflowRun> {
+    return runIn(fieldOf(await this.#post('runs/create', body), 'run'));
+  }
+
+  /**
+   * Stores a file of a run. False where this cannot be done over HTTP: the server does not serve artifacts, or refuses this one.
+   *
+   * @param path names joined by "/"
+   */
+  async putArtifact(
+    { artifactUri }: MlflowRun,
+    path: string,
+    bytes: Uint8Array,
+    type: string,
+  ): Promise<boolean> {
+    const root = /^mlflow-artifacts:(?:\/\/[^/]*)?\/*(.*?)\/*$/.exec(artifactUri)?.[1];
+    if (root === undefined) return false;
+    const escaped = `${root}/${path}`.split('/').map(encodeURIComponent).join('/');
+    const { response } = await this.#fetch('PUT', `mlflow-artifacts/artifacts/${escaped}`, {
+      // A copy: bytes may be those of memory that threads share, which fetch refuses.
+      body: bytes.slice(),
+      type,
+    });
+    if (response.ok) return true;
+    if (response.status < 500 && response.status !== 429) return false;
+    throw mlflowError('mlflow-artifacts/artifacts', `HTTP status ${response.status}`, '');
   }
 
   async updateRun(body: object): Promise<void> {
@@ -140,28 +172,8 @@ export class MlflowClient {
   }
 
   async #ask(method: string, path: string, body?: string): Promise<unknown> {
-    const { fetch, headers, url } = this.#server;
-    const [name = path] = path.split('?');
-    let response: Response;
-    let text: string;
-    try {
-      response = await fetch(`${url.replace(/\/+$/, '')}/api/2.0/mlflow/${path}`, {
-        method,
-        headers: {
-          ...headers,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        ...(body === undefined ? {} : { body }),
-      });
-      text = await response.text();
-    } catch (error) {
-      throw new QuarkError(
-        'unsupported',
-        `The MLflow server at ${new URL(url).origin} did not answer to ${name}: ${reasonOf(error)}`,
-        { details: { path: name, mlflowCode: '' }, cause: error },
-      );
-    }
+    const sent = body === undefined ? undefined : { body, type: 'application/json' };
+    const { name, response, text } = await this.#fetch(method, `mlflow/${path}`, sent);
     const answer = parsed(text);
     if (response.ok) return answer;
     const code: unknown = fieldOf(answer, 'error_code');
@@ -171,6 +183,31 @@ export class MlflowClient {
       typeof message === 'string' ? message.slice(0, 500) : `HTTP status ${response.status}`,
       typeof code === 'string' ? code : '',
     );
+  }
+
+  /** @throws {QuarkError} where no answer comes */
+  async #fetch(
+    method: string,
+    path: string,
+    sent?: { readonly body: string | Uint8Array<ArrayBuffer>; readonly type: string },
+  ): Promise<{ readonly name: string; readonly response: Response; readonly text: string }> {
+    const { fetch, headers, url } = this.#server;
+    const name = path.replace(/^mlflow\//, '').replace(/\?.*/s, '');
+    try {
+      const response = await fetch(`${url.replace(/\/+$/, '')}/api/2.0/${path}`, {
+        method,
+        headers: { ...headers, ...(sent === undefined ? {} : { 'content-type': sent.type }) },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        ...(sent === undefined ? {} : { body: sent.body }),
+      });
+      return { name, response, text: await response.text() };
+    } catch (error) {
+      throw new QuarkError(
+        'unsupported',
+        `The MLflow server at ${new URL(url).origin} did not answer to ${name}: ${reasonOf(error)}`,
+        { details: { path: name, mlflowCode: '' }, cause: error },
+      );
+    }
   }
 }
 
@@ -212,6 +249,15 @@ function parsed(text: string): unknown {
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** A run inside an answer. @throws {QuarkError} where it has no id */
+function runIn(run: unknown): MlflowRun {
+  const uri: unknown = fieldOf(fieldOf(run, 'info'), 'artifact_uri');
+  return {
+    runId: textIn(run, 'info', 'run_id'),
+    artifactUri: typeof uri === 'string' ? uri : '',
+  };
 }
 
 /** A text inside an answer. @throws {QuarkError} where there is none */

@@ -2,6 +2,7 @@
  * A run at an MLflow server, over REST, while it goes on. MLflow takes several requests for a batch, and an answer may be lost: where it is
  * not known what has arrived, the histories of the metrics are read and samples that are there are left out.
  */
+import { warn } from '../base/console.ts';
 import { asGivenOr, optional, readOptions, text } from '../base/options.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
@@ -13,7 +14,9 @@ import {
   type MlflowBatch,
   type MlflowEntry,
   type MlflowMetric,
+  type MlflowRun,
 } from './mlflow-client.ts';
+import { artifactsOf, type MlflowFile } from './mlflow-artifacts.ts';
 import { MlflowNames, paramsOf } from './mlflow-names.ts';
 import type { OpenedSink, Sink, SinkBatch, SinkRun } from './sink.ts';
 
@@ -36,8 +39,8 @@ const RUN_TAG = 'quark.run_id';
 /**
  * Sends a run to an MLflow server: metrics in batches within the limits of its API, parameters, tags, name, status. MLflow has
  * integers for times and steps: times are cut to milliseconds, a sample without a step gets its epoch, one without either 0. Parameters
- * cannot be changed there: the first value stays. Texts become tags, of which the last counts, cut at 5,000 characters. Distributions
- * have no counterpart and are left out.
+ * cannot be changed there: the first value stays. Texts become tags, of which the last counts, cut at 5,000 characters. Images and
+ * sounds become artifacts, where the server serves artifacts. Distributions have no counterpart and are left out.
  *
  * Written after the documentation of the REST API 2.0, and tested with a server written after the same documentation.
  *
@@ -64,7 +67,9 @@ class MlflowSink implements Sink {
   readonly #paramNames = new MlflowNames();
   readonly #tagNames = new MlflowNames();
   readonly #sentParams = new Set<string>();
-  #runId = '';
+  #run: MlflowRun = { runId: '', artifactUri: '' };
+  #hasImages = false;
+  #isArtifactLossTold = false;
 
   constructor(client: MlflowClient, url: string, experiment: string | undefined) {
     this.#client = client;
@@ -74,15 +79,16 @@ class MlflowSink implements Sink {
 
   async open(run: SinkRun, memory: JsonObject | null): Promise<OpenedSink> {
     const known = memory?.['run_id'];
-    if (typeof known === 'string' && (await this.#client.hasRun(known))) {
-      this.#runId = known;
-      await this.#client.updateRun({ run_id: known, status: 'RUNNING' });
+    const there = typeof known === 'string' ? await this.#client.getRun(known) : undefined;
+    if (there !== undefined) {
+      this.#run = there;
+      await this.#client.updateRun({ run_id: there.runId, status: 'RUNNING' });
       return { memory: this.#memory(), has: 'all' };
     }
     const experiment = await this.#client.experiment(this.#experiment ?? run.project);
     // An earlier attempt may have made it, and its answer was lost: it is not known what it has.
     const found = await this.#client.findRun(experiment, { key: RUN_TAG, value: run.id });
-    this.#runId = found ?? (await this.#create(experiment, run));
+    this.#run = found ?? (await this.#create(experiment, run));
     await this.#sendParams(run.config);
     return { memory: this.#memory(), has: found === undefined ? 'nothing' : 'unknown' };
   }
@@ -90,6 +96,8 @@ class MlflowSink implements Sink {
   async write(batch: SinkBatch): Promise<JsonObject> {
     let metrics = this.#metrics(batch);
     if (batch.isRepeated) metrics = await this.#without(metrics);
+    // Their names say what they are: one that is stored again is the same.
+    for (const file of artifactsOf(batch)) await this.#putArtifact(batch.run, file);
     if (batch.parameters !== null) await this.#sendParams(batch.parameters);
     const tags = new Map(
       batch.texts.map(({ key, text: value }) => [
@@ -98,6 +106,10 @@ class MlflowSink implements Sink {
       ]),
     );
     const entries = Array.from(tags, ([key, value]): MlflowEntry => ({ key, value }));
+    if (batch.images.length > 0 && !this.#hasImages) {
+      entries.push({ key: 'mlflow.loggedImages', value: 'True' });
+      this.#hasImages = true;
+    }
     for (const part of cut(entries, MLFLOW_LIMITS.tags)) await this.#send({ tags: part });
     for (const part of cut(metrics, MLFLOW_LIMITS.metrics)) await this.#send({ metrics: part });
     return this.#memory();
@@ -105,13 +117,22 @@ class MlflowSink implements Sink {
 
   async end(status: TerminalRunStatus, endedAtMs: number): Promise<void> {
     await this.#client.updateRun({
-      run_id: this.#runId,
+      run_id: this.#run.runId,
       status: STATUS[status],
       end_time: Math.trunc(endedAtMs),
     });
   }
 
-  #create(experiment: string, run: SinkRun): Promise<string> {
+  async #putArtifact({ id }: SinkRun, { bytes, path, type }: MlflowFile): Promise<void> {
+    if (await this.#client.putArtifact(this.#run, path, bytes, type)) return;
+    if (this.#isArtifactLossTold) return;
+    this.#isArtifactLossTold = true;
+    warn(
+      `Quark: the MLflow server at ${new URL(this.#url).origin} does not take artifacts of run ${id} over HTTP. Images and sounds are not mirrored there.`,
+    );
+  }
+
+  #create(experiment: string, run: SinkRun): Promise<MlflowRun> {
     return this.#client.createRun({
       experiment_id: experiment,
       run_name: run.name,
@@ -164,7 +185,7 @@ class MlflowSink implements Sink {
   async #without(metrics: readonly MlflowMetric[]): Promise<readonly MlflowMetric[]> {
     const there = new Map<string, ReadonlySet<string>>();
     for (const key of new Set(metrics.map((metric) => metric.key)))
-      there.set(key, await this.#client.history(this.#runId, key));
+      there.set(key, await this.#client.history(this.#run.runId, key));
     return metrics.filter((metric) => there.get(metric.key)?.has(sampleText(metric)) !== true);
   }
 
@@ -173,7 +194,7 @@ class MlflowSink implements Sink {
     const items = [...(batch.metrics ?? []), ...(batch.params ?? []), ...(batch.tags ?? [])];
     const bytes = new TextEncoder().encode(JSON.stringify(batch)).byteLength;
     if (bytes <= MLFLOW_LIMITS.bytes - 200 || items.length < 2) {
-      await this.#client.logBatch(this.#runId, batch);
+      await this.#client.logBatch(this.#run.runId, batch);
       return;
     }
     const half = <T>(list: readonly T[] | undefined, isFirst: boolean): readonly T[] => {
@@ -189,7 +210,7 @@ class MlflowSink implements Sink {
   }
 
   #memory(): JsonObject {
-    return { url: this.#url, run_id: this.#runId };
+    return { url: this.#url, run_id: this.#run.runId };
   }
 }
 

@@ -52,12 +52,44 @@ export type SinkDistribution = {
   readonly timeMs: number;
 };
 
-/** What a sink gets at a time. */
-export type SinkBatch = {
-  readonly run: SinkRun;
-  readonly scalars: SinkScalars;
+/** An image of a run. */
+export type SinkImage = {
+  readonly key: string;
+  /** Id of its artifact. */
+  readonly id: string;
+  /** The bytes of the file. */
+  readonly bytes: Uint8Array;
+  readonly mimeType: 'image/png' | 'image/jpeg' | 'image/gif';
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly step: number | null;
+  readonly timeMs: number;
+};
+
+/** A sound of a run. */
+export type SinkSound = {
+  readonly key: string;
+  /** Id of its artifact. */
+  readonly id: string;
+  /** A WAV file. */
+  readonly bytes: Uint8Array;
+  readonly step: number | null;
+  readonly timeMs: number;
+};
+
+/** What is in a batch besides samples and parameters. */
+export type SinkMedia = {
   readonly texts: readonly SinkText[];
   readonly distributions: readonly SinkDistribution[];
+  readonly images: readonly SinkImage[];
+  readonly sounds: readonly SinkSound[];
+};
+
+/** What a sink gets at a time. */
+export type SinkBatch = SinkMedia & {
+  readonly run: SinkRun;
+  readonly scalars: SinkScalars;
   /** Parameters that are new or were changed; null for none. */
   readonly parameters: JsonObject | null;
   /**
@@ -106,6 +138,8 @@ export const NO_SCALARS: SinkScalars = {
 };
 
 /** How many records a batch has. */
-export function recordsIn({ distributions, parameters, scalars, texts }: SinkBatch): number {
-  return scalars.rowCount + texts.length + distributions.length + (parameters === null ? 0 : 1);
+export function recordsIn({ parameters, scalars, ...media }: SinkBatch): number {
+  const { distributions, images, sounds, texts } = media;
+  const others = texts.length + distributions.length + images.length + sounds.length;
+  return scalars.rowCount + others + (parameters === null ? 0 : 1);
 }

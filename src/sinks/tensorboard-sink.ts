@@ -91,7 +91,7 @@ class TensorBoardSink implements Sink {
     this.#file = undefined;
   }
 
-  #encode({ distributions, parameters, run, scalars, texts }: SinkBatch): void {
+  #encode({ parameters, run, scalars, ...media }: SinkBatch): void {
     const encoder = this.#encoder;
     if (parameters !== null)
       encoder.hparams(run.id, run.startedAtMs, hparamsOf({ ...run.config, ...parameters }));
@@ -101,9 +101,13 @@ class TensorBoardSink implements Sink {
       const at = Number.isNaN(step) ? (Number.isNaN(epoch) ? this.#next(key) : epoch) : step;
       encoder.scalar(key, scalars.values[row] ?? Number.NaN, at, scalars.timesMs[row] ?? 0);
     }
-    for (const { key, step, text, timeMs } of texts)
+    for (const { key, step, text, timeMs } of media.texts)
       encoder.text(key, ENCODER.encode(text), step ?? this.#next(key), timeMs);
-    for (const { bins, counts, key, step, timeMs } of distributions) {
+    for (const image of media.images)
+      encoder.image(image.key, image, image.step ?? this.#next(image.key), image.timeMs);
+    for (const { bytes, key, step, timeMs } of media.sounds)
+      encoder.audio(key, bytes, step ?? this.#next(key), timeMs);
+    for (const { bins, counts, key, step, timeMs } of media.distributions) {
       const rows = counts.flatMap((count, i) => [bins[i] ?? 0, bins[i + 1] ?? 0, count]);
       encoder.histogram(key, rows, step ?? this.#next(key), timeMs);
     }

@@ -63,6 +63,8 @@ class Waiting {
       },
       texts: this.#texts,
       distributions: this.#distributions,
+      images: [],
+      sounds: [],
       parameters: this.parameters,
       isRepeated: false,
     };

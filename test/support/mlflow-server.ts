@@ -16,6 +16,7 @@ type Run = {
   metrics: Metric[];
   params: Map<string, string>;
   tags: Map<string, string>;
+  artifacts: Map<string, Uint8Array>;
 };
 
 class Refusal extends Error {
@@ -38,6 +39,8 @@ export class MlflowServer {
   /** Paths that were asked for, in order. */
   readonly requests: string[] = [];
   /** Called before an answer is given: it may throw the request away, before or after it was carried out. */
+  /** Where artifacts are, as runs say: a server that does not serve them names a bucket. */
+  artifactRoot = 'mlflow-artifacts:/';
   fault: ((path: string) => 'refuse' | 'lose answer' | 'half' | undefined) | undefined;
   readonly #server: Server;
 
@@ -73,7 +76,7 @@ export class MlflowServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://server');
-    const path = pathname.replace('/api/2.0/mlflow/', '');
+    const path = pathname.replace('/api/2.0/mlflow/', '').replace('/api/2.0/', '');
     this.requests.push(path);
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
@@ -84,6 +87,12 @@ export class MlflowServer {
       return;
     }
     try {
+      if (request.method === 'PUT') {
+        this.#putArtifact(path, body);
+        if (fault === undefined) answer(response, 200, {});
+        else response.destroy();
+        return;
+      }
       if (body.byteLength > 1_000_000) throw new Refusal('BAD_REQUEST', 'Over 1 MB.', 413);
       const input =
         request.method === 'GET'
@@ -96,6 +105,22 @@ export class MlflowServer {
       if (!(error instanceof Refusal)) throw error;
       answer(response, error.status, { error_code: error.code, message: error.message });
     }
+  }
+
+  /** `mlflow-artifacts/artifacts/EXPERIMENT/RUN/artifacts/PATH`, escaped. */
+  #putArtifact(path: string, body: Uint8Array): void {
+    const [, , experiment, runId = '', folder, ...names] = path.split('/').map(decodeURIComponent);
+    const run = this.runs.get(runId);
+    if (run === undefined || run.experiment !== experiment || folder !== 'artifacts')
+      throw missing('run');
+    const isPath = names.every((name) => name !== '' && !/^\.+$|[/\\]/.test(name));
+    if (!isPath || names.length === 0 || names.some((name) => Buffer.byteLength(name) > 255))
+      throw invalid('path');
+    run.artifacts.set(names.join('/'), body);
+  }
+
+  #infoOf({ experiment, id }: Run): object {
+    return { run_id: id, artifact_uri: `${this.artifactRoot}${experiment}/${id}/artifacts` };
   }
 
   #do(call: string, input: Record<string, unknown>, isHalf: boolean): object {
@@ -123,10 +148,10 @@ export class MlflowServer {
         );
         return found.length === 0
           ? {}
-          : { runs: found.map(({ id }) => ({ info: { run_id: id } })) };
+          : { runs: found.map((run) => ({ info: this.#infoOf(run) })) };
       }
       case 'GET runs/get':
-        return { run: { info: { run_id: this.#runOf(input).id } } };
+        return { run: { info: this.#infoOf(this.#runOf(input)) } };
       case 'POST runs/update': {
         const run = this.#runOf(input);
         const status = textOf(input, 'status');
@@ -149,7 +174,7 @@ export class MlflowServer {
     const experiment = textOf(input, 'experiment_id');
     if (![...this.experiments.values()].includes(experiment)) throw missing('experiment');
     const id = `mlf${this.runs.size + 1}`;
-    this.runs.set(id, {
+    const run: Run = {
       id,
       experiment,
       name: textOf(input, 'run_name'),
@@ -159,8 +184,10 @@ export class MlflowServer {
       metrics: [],
       params: new Map(),
       tags: new Map(entriesOf(input['tags'], 5000)),
-    });
-    return { run: { info: { run_id: id } } };
+      artifacts: new Map(),
+    };
+    this.runs.set(id, run);
+    return { run: { info: this.#infoOf(run) } };
   }
 
   #logBatch(input: Record<string, unknown>, isHalf: boolean): object {

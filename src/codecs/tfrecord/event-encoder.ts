@@ -21,6 +21,19 @@ const STATUS = { completed: 1, failed: 2, interrupted: 2, running: 3 } as const;
 /** How a run ended, or that it goes on. */
 export type EventStatus = keyof typeof STATUS;
 
+/** An encoded image: PNG, JPEG or GIF. */
+export type EventImage = {
+  readonly bytes: Uint8Array;
+  readonly width: number;
+  readonly height: number;
+};
+
+/** What is no number: a text in UTF-8, a WAV file, an image, or rows of left edge, right edge and count. */
+export type EventMedium =
+  | { readonly kind: 'text' | 'audio'; readonly bytes: Uint8Array }
+  | { readonly kind: 'histogram'; readonly rows: readonly number[] }
+  | ({ readonly kind: 'image' } & EventImage);
+
 /** Writes events into memory; `take` gives what was written since the last call. Times are UTC epoch milliseconds. */
 export class EventEncoder {
   readonly #out = new ByteWriter();
@@ -77,16 +90,7 @@ export class EventEncoder {
   }
 
   /** An encoded image: PNG, JPEG or GIF. */
-  image(
-    tag: string,
-    {
-      bytes,
-      height,
-      width,
-    }: { readonly bytes: Uint8Array; readonly width: number; readonly height: number },
-    step: number,
-    timeMs: number,
-  ): void {
+  image(tag: string, { bytes, height, width }: EventImage, step: number, timeMs: number): void {
     this.#begin(tag, 'images', BLOBS, new ByteWriter());
     const sizes = [width, height].map((size) => new TextEncoder().encode(String(size)));
     this.#texts([3], [...sizes, bytes]);
@@ -99,6 +103,14 @@ export class EventEncoder {
     // One sound and its label, which TensorBoard shows no more.
     this.#texts([1, 2], [bytes, new Uint8Array(0)]);
     this.#finish(step, timeMs);
+  }
+
+  /** Any of these. */
+  medium(tag: string, medium: EventMedium, step: number, timeMs: number): void {
+    if (medium.kind === 'histogram') this.histogram(tag, medium.rows, step, timeMs);
+    else if (medium.kind === 'image') this.image(tag, medium, step, timeMs);
+    else if (medium.kind === 'audio') this.audio(tag, medium.bytes, step, timeMs);
+    else this.text(tag, medium.bytes, step, timeMs);
   }
 
   /** Hyperparameters of a run, for the hparams plugin. */

@@ -3,9 +3,12 @@
  */
 import { inSpanOf } from '../../base/profiling.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
-import { getPayload } from '../../instruments/artifacts/parts.ts';
-import { bucketRows } from '../../instruments/media/distribution.ts';
-import { mediaMetadataOf } from '../../instruments/media/media-shapes.ts';
+import { loadBytes } from '../../instruments/artifacts/load-artifact.ts';
+import {
+  COMMON_MEDIA_TYPES,
+  commonMediumOf,
+  keyInContext,
+} from '../../instruments/media/common-media.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { MetricColumns, MetricFilter } from '../../read/metric-columns.ts';
 import type { RunReader } from '../../read/run-reader.ts';
@@ -69,11 +72,11 @@ async function* tensorBoardChunks(
   const { metricKey: _key, namespace: _namespace, metricName: _name, ...position } = filter;
   const { records } = await readArtifacts(reader, {
     ...position,
-    artifactTypes: ['histogram', 'distribution', 'text', 'image', 'audio'],
+    artifactTypes: COMMON_MEDIA_TYPES,
   });
   for (const record of records) {
     if (record.sizeBytes > MAX_PAYLOAD_BYTES) continue;
-    events.artifact(record, await payloadOf(reader, record));
+    events.artifact(record, await loadBytes(reader.store, record));
     if (file.size >= BYTES_PER_PIECE) yield file.take();
   }
   if (endedAt !== null) file.end(status, Date.parse(endedAt));
@@ -95,74 +98,13 @@ class RunEvents {
   }
 
   artifact(record: ArtifactRecord, payload: Uint8Array<ArrayBuffer>): void {
-    const { artifactKey, step, epoch, timestamp } = record;
-    const position = step ?? epoch ?? 0;
-    const timeMs = Date.parse(timestamp);
-    if (record.artifactType === 'text') {
-      if (record.payloadFormat === 'text')
-        this.encoder.text(artifactKey, payload, position, timeMs);
-    } else if (record.artifactType === 'audio') {
-      if (mediaMetadataOf('audio', record) !== undefined)
-        this.encoder.audio(artifactKey, payload, position, timeMs);
-    } else if (record.artifactType === 'image') {
-      const found = mediaMetadataOf('image', record);
-      if (found !== undefined)
-        this.encoder.image(artifactKey, { ...found, bytes: payload }, position, timeMs);
-    } else this.#histogram(record, payload, position, timeMs);
-  }
-
-  #histogram(
-    record: ArtifactRecord,
-    payload: Uint8Array<ArrayBuffer>,
-    position: number,
-    timeMs: number,
-  ): void {
-    const { artifactKey } = record;
-    if (record.artifactType === 'distribution') {
-      const json = mediaMetadataOf('distribution', record) && parsed(payload);
-      if (json !== undefined)
-        this.encoder.histogram(artifactKey, bucketRows(json), position, timeMs);
-      return;
-    }
-    const rows = record.payloadFormat === 'json' ? bucketsOf(payload) : undefined;
-    if (rows !== undefined) this.encoder.histogram(artifactKey, rows, position, timeMs);
+    const { epoch, step, timestamp } = record;
+    const medium = commonMediumOf(record, payload);
+    if (medium !== undefined)
+      this.encoder.medium(keyInContext(record), medium, step ?? epoch ?? 0, Date.parse(timestamp));
   }
 }
 
 function firstNumber(...values: readonly (number | undefined)[]): number {
   return values.find((value) => value !== undefined && value === value) ?? 0;
-}
-
-/** JSON; undefined for what is none. */
-function parsed(payload: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(payload));
-  } catch {
-    return undefined;
-  }
-}
-
-/** The buckets of a histogram artifact as rows of left edge, right edge and count; undefined when it is none. */
-function bucketsOf(payload: Uint8Array): number[] | undefined {
-  const json = parsed(payload);
-  if (typeof json !== 'object' || json === null) return undefined;
-  const bins: unknown = Reflect.get(json, 'bins');
-  const counts: unknown = Reflect.get(json, 'counts');
-  if (!Array.isArray(bins) || !Array.isArray(counts) || bins.length !== counts.length + 1)
-    return undefined;
-  if (![...bins, ...counts].every((value) => typeof value === 'number')) return undefined;
-  return counts.flatMap((count: number, i) => [Number(bins[i]), Number(bins[i + 1]), count]);
-}
-
-async function payloadOf(
-  reader: RunReader,
-  record: ArtifactRecord,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(record.sizeBytes);
-  let at = 0;
-  for await (const piece of getPayload(reader.store, record)) {
-    bytes.set(piece.subarray(0, bytes.byteLength - at), at);
-    at += piece.byteLength;
-  }
-  return bytes;
 }

@@ -62,11 +62,18 @@ async function findArtifact(
   );
 }
 
-/** The payload of a record. */
 async function loadPayload(
   store: Pick<Store, 'getBlob'>,
   record: ArtifactRecord,
 ): Promise<LoadedPayload> {
+  return readPayload(record.payloadFormat, await loadBytes(store, record));
+}
+
+/** The payload of a record as it is stored. @throws as {@link loadArtifact} */
+export async function loadBytes(
+  store: Pick<Store, 'getBlob'>,
+  record: ArtifactRecord,
+): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = roomFor(record);
   let at = 0;
   for await (const chunk of getPayload(store, record)) {
@@ -74,7 +81,7 @@ async function loadPayload(
     bytes.set(chunk.subarray(0, bytes.byteLength - at), at);
     at += chunk.byteLength;
   }
-  return readPayload(record.payloadFormat, bytes);
+  return bytes;
 }
 
 function roomFor({ id, sizeBytes }: ArtifactRecord): Uint8Array<ArrayBuffer> {

@@ -13,7 +13,11 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import { ArtifactStore } from '../../../src/instruments/artifacts/artifact-store.ts';
+import { loadArtifact } from '../../../src/instruments/artifacts/load-artifact.ts';
+import { MediaLogger } from '../../../src/instruments/media/media-logger.ts';
 import { readArtifacts } from '../../../src/read/artifacts.ts';
+import { openRun } from '../../../src/read/run-reader.ts';
+import { exportTensorBoard } from '../../../src/exchange/export/tensorboard-export.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
 import type { RecordingProblem } from '../../../src/session/storing/recording-health.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -71,6 +75,30 @@ async function eventsOf(runId: string): Promise<Awaited<ReturnType<typeof import
   return run;
 }
 
+/** The events of a file of TensorBoard, undecoded. */
+function recordsOf(file: Buffer): Buffer[] {
+  const records: Buffer[] = [];
+  for (let at = 0; at < file.length; at += Number(file.readBigUInt64LE(at)) + 16)
+    records.push(file.subarray(at + 12, at + 12 + Number(file.readBigUInt64LE(at))));
+  return records;
+}
+
+/** Two images, a sound, a distribution, and a sample. */
+async function logMedia(session: TrainingSession): Promise<void> {
+  const media = new MediaLogger(session);
+  const gray = (value: number) => ({
+    data: new Uint8Array(4).fill(value),
+    width: 2,
+    height: 2,
+    channels: 1 as const,
+  });
+  await media.logImage('samples/first', gray(0), { step: 3 });
+  await media.logImage('samples/first', gray(255), { step: 4 });
+  await media.logAudio('voice', Float32Array.of(0, 0.5, -0.5), { sampleRate: 8000, step: 5 });
+  await media.logDistribution('weights', [-1, 0, 0.25, 0.5, 8], { step: 7 });
+  new MetricsLogger(session).log('loss', 1, { step: 0 });
+}
+
 describe('TensorBoard', () => {
   it('has every sample, text and histogram, and our importer reads them back', async () => {
     const store = createMemoryStore();
@@ -95,6 +123,36 @@ describe('TensorBoard', () => {
     expect(run.reader.run.config).toMatchObject({ lr: 0.1, 'optimizer.name': 'sgd' });
     const { records } = await readArtifacts(run.reader);
     expect(records.map(({ artifactType }) => artifactType).sort()).toEqual(['histogram', 'text']);
+  });
+
+  it('has distributions, images and sounds, under their keys and steps', async () => {
+    const store = createMemoryStore();
+    const session = await start(store);
+    mirrorRun(session, tensorBoardSink({ directory: folder }));
+    await logMedia(session);
+    await session.endRun();
+    const { reader } = await eventsOf(session.runId);
+    // Event by event what an export of the run has: its images and sounds are tested there.
+    const [name = ''] = readdirSync(join(folder, session.runId));
+    const mirrored = recordsOf(readFileSync(join(folder, session.runId, name)));
+    const pieces: Uint8Array[] = [];
+    for await (const piece of exportTensorBoard(await openRun(store, session.runId)))
+      pieces.push(piece);
+    const exported = recordsOf(Buffer.concat(pieces));
+    for (const [tag, count] of [
+      ['samples/first', 2],
+      ['voice', 1],
+    ] as const) {
+      const ofTag = (events: readonly Buffer[]) => events.filter((event) => event.includes(tag));
+      expect(ofTag(mirrored)).toHaveLength(count);
+      expect(ofTag(mirrored)).toEqual(ofTag(exported));
+    }
+    const { records } = await readArtifacts(reader, { artifactType: 'histogram' });
+    const counted = await loadArtifact(reader, records[0] ?? '');
+    if (typeof counted !== 'object' || counted === null || !('counts' in counted))
+      throw new Error('no histogram');
+    expect((counted['counts'] as number[]).reduce((sum, count) => sum + count, 0)).toBe(5);
+    expect(records).toMatchObject([{ artifactKey: 'weights', step: 7 }]);
   });
 
   it('has each record once after kills between the batch and its note, and torn ends', async () => {
@@ -248,6 +306,45 @@ describe('MLflow', () => {
       ),
       runs(30),
     );
+  });
+
+  it('has images and sounds as artifacts, once, also where answers are lost', async () => {
+    const store = createMemoryStore();
+    const session = await start(store, [], new FastClock());
+    const left = ['lose answer', 'refuse', undefined, 'lose answer'] as const;
+    let put = 0;
+    server.fault = (path) => (path.startsWith('mlflow-artifacts/') ? left[put++] : undefined);
+    const mirror = mirrorRun(session, mlflowSink({ url: server.url }));
+    await logMedia(session);
+    await session.flush();
+    await expect.poll(() => server.run.artifacts.size).toBe(3);
+    await expect.poll(() => mirror.status.state).toBe('working');
+    await session.endRun();
+    const { artifacts, metrics, tags } = server.run;
+    expect([...artifacts.keys()].sort()).toEqual([
+      expect.stringMatching(/^audio\/voice%step%5%timestamp%\d+%art-[a-z\d]+\.wav$/),
+      expect.stringMatching(/^images\/samples#first%step%3%timestamp%\d+%art-[a-z\d]+\.png$/),
+      expect.stringMatching(/^images\/samples#first%step%4%timestamp%\d+%art-[a-z\d]+\.png$/),
+    ]);
+    expect(
+      [...artifacts.values()].map((bytes) => Buffer.from(bytes.slice(1, 4)).toString()),
+    ).toEqual(expect.arrayContaining(['PNG', 'PNG', 'IFF']));
+    expect(tags.get('mlflow.loggedImages')).toBe('True');
+    expect(metrics).toMatchObject([{ key: 'loss', value: 1 }]);
+  });
+
+  it('leaves images and sounds out where the server does not serve artifacts, and says so once', async () => {
+    const store = createMemoryStore();
+    server.artifactRoot = 's3://bucket/';
+    const session = await start(store);
+    mirrorRun(session, mlflowSink({ url: server.url }));
+    await logMedia(session);
+    await session.endRun();
+    expect(server.run.artifacts.size).toBe(0);
+    expect(server.run.metrics).toHaveLength(1);
+    expect(vi.mocked(console.warn).mock.calls).toEqual([
+      [expect.stringContaining('does not take artifacts')],
+    ]);
   });
 
   it('goes on by itself when a server that was away is there again', async () => {
