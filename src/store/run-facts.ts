@@ -33,6 +33,10 @@ const TEXTS: readonly (readonly [stored: string, path: string])[] = [
   ['git_commit', 'gitCommit'],
 ];
 
+/** The path of all texts that words are searched in, in lower case. */
+export const TEXT_PATH = 'text';
+const SEARCHED: ReadonlySet<string> = new Set(['name', 'description', 'jobType']);
+
 /** The facts of a run. @param isLive whether a session has a lease on it */
 export function runFactsOf(run: StoredRun, isLive = false): FactsByPath {
   const facts = new FactList();
@@ -50,14 +54,27 @@ export function runFactsOf(run: StoredRun, isLive = false): FactsByPath {
     else facts.add(`tags.${tag.slice(0, cut)}`, tagValue(tag.slice(cut + 1)));
   }
   const document = documentOf(run);
+  const names: string[] = [run.id, run.projectName];
   for (const [stored, path] of TEXTS) {
     const value = document[stored];
-    if (typeof value === 'string') facts.add(path, value);
+    if (typeof value !== 'string') continue;
+    facts.add(path, value);
+    if (SEARCHED.has(path)) names.push(value);
   }
   addTimes(facts, run, document);
   const { groups } = document;
   if (Array.isArray(groups))
-    for (const group of groups) if (typeof group === 'string') facts.add('groups', group);
+    for (const group of groups)
+      if (typeof group === 'string') {
+        facts.add('groups', group);
+        names.push(group);
+      }
+  const { notes } = document;
+  // Of long texts the beginning is searched, so what can be long comes last.
+  if (typeof notes === 'string') names.push(...run.tags, notes);
+  else names.push(...run.tags);
+  facts.add(TEXT_PATH, names.join('\n').toLowerCase());
+  addMachine(facts, document);
   for (const part of ['config', 'metadata', 'summary'])
     if (isObject(document[part])) facts.addJson(part, document[part], 0);
   for (const [key, summary] of metricSummariesOf(objectOf(document['metric_summaries']))) {
@@ -71,13 +88,19 @@ export function runFactsOf(run: StoredRun, isLive = false): FactsByPath {
   return facts.byPath;
 }
 
-/** Whether a run is one of those that a condition asks for. Facts of a run object are computed once. */
-export function isFound(run: StoredRun, where: RunCondition, isLive: boolean): boolean {
+/** The facts of a run, without whether it is live. Those of a run object are computed once. */
+export function knownFactsOf(run: StoredRun): FactsByPath {
   let facts = known.get(run);
   if (facts === undefined) {
     facts = runFactsOf(run);
     known.set(run, facts);
   }
+  return facts;
+}
+
+/** Whether a run is one of those that a condition asks for. */
+export function isFound(run: StoredRun, where: RunCondition, isLive: boolean): boolean {
+  const facts = knownFactsOf(run);
   const all = isLive ? new Map(facts).set(LIVE_PATH, [true]) : facts;
   return meetsCondition(all, where);
 }
@@ -131,6 +154,17 @@ function addTimes(facts: FactList, run: StoredRun, document: JsonObject): void {
   if (endedAt === undefined) return;
   facts.add('endedAt', endedAt);
   facts.add('durationMs', endedAt - run.startedAtMs);
+}
+
+/** Where a run was, how it ended, and what was found in it. */
+function addMachine(facts: FactList, document: JsonObject): void {
+  const { hostname: host } = objectOf(document['environment']);
+  if (typeof host === 'string' && host !== '') facts.add('host', host);
+  const { status_reason: reason } = document;
+  if (typeof reason === 'string') facts.add('statusReason', reason);
+  const { alerts, health } = objectOf(document['findings']);
+  if (typeof health === 'number') facts.add('health', health);
+  if (typeof alerts === 'number') facts.add('alerts', alerts);
 }
 
 function timeOf(value: JsonValue | undefined): number | undefined {

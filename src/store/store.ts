@@ -23,6 +23,7 @@ import type {
 } from '../records/shapes/manifest.ts';
 import type { StoredProject } from '../records/shapes/project.ts';
 import type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.ts';
+import { checkRunQuestion, type RunAnswer, type RunQuestion } from '../records/run-question.ts';
 import type { StoreIdentity } from '../records/shapes/store-identity.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
 import type { TableBatches } from '../records/shapes/table-batches.ts';
@@ -339,6 +340,17 @@ export interface ServedStore {
   isDurable(): Promise<boolean>;
 }
 
+/** Questions about many runs at once, answered where the runs are. */
+export interface RunQuestions {
+  /**
+   * Answers a question about many runs: a page of rows in an order, the values there are, how often each is there, or means by group.
+   * Optional: without it, a reader asks for all runs and answers itself.
+   *
+   * @throws {QuarkError} `invalid_input` naming the field
+   */
+  askRuns(question: RunQuestion): Promise<RunAnswer>;
+}
+
 /** Reads of parts of blobs. The file, PostgreSQL and memory stores have them. */
 export interface BlobRanges {
   /**
@@ -429,6 +441,7 @@ export interface Store
     SegmentStore,
     BlobStore,
     Partial<ServedStore>,
+    Partial<RunQuestions>,
     Partial<BlobRanges>,
     Partial<BlobSweeps>,
     Partial<ProjectRemoval>,
@@ -511,6 +524,7 @@ export const STORE_CALLS: CallRules<Store> = {
   replaceTable: writes(checkTableSegments),
   listStreams: reads(checkRunId),
   listRunChanges: reads(nothing),
+  askRuns: reads(checkRunQuestion),
   listBatches: reads((runIds) => runIds.forEach(checkRunId)),
   identity: reads(nothing),
   isDurable: reads(nothing),

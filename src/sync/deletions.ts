@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { deletionEvent } from './deletion-event.ts';
 import { problemOf, retryAfterMs } from './failures.ts';
-import type { FoundRun, Member, ReadNote, SyncNotes } from './sync-notes.ts';
+import type { RunOfNotes, Member, ReadNote, SyncNotes } from './sync-notes.ts';
 
 /** What {@link DeletionSync} is made of. */
 export type DeletionSyncParts = {
@@ -44,7 +44,7 @@ export class DeletionSync {
    */
   async step(
     openRemote: () => Promise<Store>,
-    snapshot: ReadonlyMap<string, FoundRun>,
+    snapshot: ReadonlyMap<string, RunOfNotes>,
   ): Promise<boolean> {
     const members = await this.#parts.notes.listMembers();
     let isChanged = false;
@@ -138,7 +138,7 @@ export class DeletionSync {
   async #readTombstones(
     openRemote: () => Promise<Store>,
     members: Members,
-    snapshot: ReadonlyMap<string, FoundRun>,
+    snapshot: ReadonlyMap<string, RunOfNotes>,
   ): Promise<boolean> {
     let deleted: ReadonlySet<string>;
     try {

@@ -8,7 +8,7 @@ import type { StoreIdentity, Store } from '../store/store.ts';
 import { compareSent, type RunLoss } from './compare-sent.ts';
 import { isNoAccess, retryAfterMs } from './failures.ts';
 import type { LossNotes } from './loss-notes.ts';
-import { NotesTaken, type FoundRun, type SyncNotes } from './sync-notes.ts';
+import { NotesTaken, type RunOfNotes, type SyncNotes } from './sync-notes.ts';
 
 /** Runs that are asked about at once. */
 const RUNS_AT_ONCE = 100;
@@ -101,7 +101,7 @@ export class SentWatch {
   async step(
     opened: Store | undefined,
     open: () => Promise<Store>,
-    runs: ReadonlyMap<string, FoundRun>,
+    runs: ReadonlyMap<string, RunOfNotes>,
   ): Promise<boolean> {
     const { clock, compareEveryMs } = this.#parts;
     const nowMs = clock.now();
@@ -145,14 +145,14 @@ export class SentWatch {
     this.#identity = now;
   }
 
-  async #addRunning(runs: ReadonlyMap<string, FoundRun>): Promise<void> {
+  async #addRunning(runs: ReadonlyMap<string, RunOfNotes>): Promise<void> {
     const sent = new Set(await this.#parts.losses.listSent());
     for (const [runId, { status }] of runs)
       if (status === 'running' && sent.has(runId)) this.#queue.add(runId);
   }
 
   /** Runs that this key might not see: one that is shared again is found, ended or not. */
-  async #addHidden(runs: ReadonlyMap<string, FoundRun>): Promise<void> {
+  async #addHidden(runs: ReadonlyMap<string, RunOfNotes>): Promise<void> {
     for (const [runId, { value }] of await this.#parts.notes.listMembers())
       if (isNoAccess(value.refused) && runs.has(runId)) this.#queue.add(runId);
   }

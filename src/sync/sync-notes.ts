@@ -267,15 +267,15 @@ function parseMember(text: string): Member {
 }
 
 /** What a snapshot of the store says of one run. */
-export type FoundRun = {
+export type RunOfNotes = {
   readonly status: string;
   readonly revision: number;
   readonly streams: readonly StreamState[];
 };
 
 /** A snapshot of the store, by run. */
-export function snapshotByRun({ runs, streams }: StoreSurvey): ReadonlyMap<string, FoundRun> {
-  const found = new Map<string, FoundRun & { readonly streams: StreamState[] }>();
+export function snapshotByRun({ runs, streams }: StoreSurvey): ReadonlyMap<string, RunOfNotes> {
+  const found = new Map<string, RunOfNotes & { readonly streams: StreamState[] }>();
   for (const { id, revision, status } of runs) found.set(id, { status, revision, streams: [] });
   for (const stream of streams) found.get(stream.runId)?.streams.push(stream);
   return found;

@@ -27,7 +27,7 @@ import { lossEvent, type LossNotes } from './loss-notes.ts';
 import { SentBlobs } from './send-blobs.ts';
 import type { SentWatch } from './sent-watch.ts';
 import { sendSome, type SendContext } from './send-run.ts';
-import { snapshotByRun, type FoundRun } from './sync-notes.ts';
+import { snapshotByRun, type RunOfNotes } from './sync-notes.ts';
 import {
   NotesTaken,
   type ReadNote,
@@ -278,7 +278,7 @@ export class Uploader {
   /** Returns whether more of the run is to be sent. */
   async #sendRun(
     runId: string,
-    found: FoundRun,
+    found: RunOfNotes,
     member: ReadNote<Member>,
     print: string,
     signal: AbortSignal,

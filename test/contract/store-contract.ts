@@ -11,6 +11,7 @@ import { testStore } from '../../src/store/testing/test-store.ts';
 import { describeProjects } from './store-projects.ts';
 import { describeRowDeletion } from './store-rows.ts';
 import { describeFinding } from './store-finding.ts';
+import { describeTables } from './store-tables.ts';
 import { describeSweeps } from './store-sweeps.ts';
 
 /** The suite. `hasNotes` for stores at hand; `serves` false for stores that no service is made of. */
@@ -38,5 +39,6 @@ export function describeStore(
     if (options.onlyBytes === true) return;
     describeProjects(place);
     describeFinding(place);
+    describeTables(place);
   });
 }

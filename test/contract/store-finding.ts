@@ -1,7 +1,7 @@
 /** Finding runs by conditions: part of the contract of stores. The same runs as by a plain filter, which is written here once more. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findRuns, type FindRunsQuery } from '../../src/read/find-runs.ts';
+import { findRuns, type FindRunsQuery } from '../../src/read/finding/find-runs.ts';
 import type { Store, StoredRun } from '../../src/store/store.ts';
 import { runs as propertyRuns } from '../support/property.ts';
 import { runOf } from '../support/segments.ts';

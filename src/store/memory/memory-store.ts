@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { runDeleted } from '../deletion.ts';
+import { answerOf } from '../find/answers.ts';
 import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
   hasNewArtifacts,
@@ -169,6 +170,11 @@ class MemoryStore implements StoreDriver {
     const { leases, runs } = this.#data;
     const live = liveRuns(leases.values(), this.#clock.now());
     return selectRuns(runs.values(), filter, live).map((run) => copyRun(run, run.revision));
+  };
+
+  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    const { leases, runs } = this.#data;
+    return answerOf(runs.values(), question, liveRuns(leases.values(), this.#clock.now()));
   };
 
   readonly updateRun: Store['updateRun'] = async (run) => {

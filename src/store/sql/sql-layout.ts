@@ -371,6 +371,8 @@ const LATER: readonly Step[] = [
     `CREATE INDEX runs_behind ON runs (space, id)
      WHERE indexed_revision IS NULL OR indexed_revision <> revision`,
   ],
+  // Runs are found by words, host, health, alerts and the reason of their end as well: the first search writes their facts anew.
+  ['UPDATE runs SET indexed_revision = NULL WHERE indexed_revision IS NOT NULL'],
 ];
 
 /** Every table of the layout. */

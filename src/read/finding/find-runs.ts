@@ -5,9 +5,9 @@ import {
   checkLiteral,
   checkOptionNames,
   checkPositive,
-} from '../base/assert.ts';
-import { invalidInput } from '../base/errors.ts';
-import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
+} from '../../base/assert.ts';
+import { invalidInput } from '../../base/errors.ts';
+import { RUN_STATUSES, type RunStatus } from '../../records/literals.ts';
 import {
   checkComparison,
   conditionText,
@@ -17,9 +17,9 @@ import {
   type RunComparison,
   type RunCondition,
   type RunOperator,
-} from '../records/shapes/run-condition.ts';
-import type { Store } from '../store/store.ts';
-import { checkStore, summarize, type RunSummary } from './runs.ts';
+} from '../../records/shapes/run-condition.ts';
+import type { Store } from '../../store/store.ts';
+import { checkStore, summarize, type RunSummary } from '../runs.ts';
 
 /** What a value of a run is compared with, by the names of operators; all of them have to hold. A "$" before a name changes nothing. */
 export type RunComparisons = {
@@ -278,26 +278,32 @@ function unknownOperator(field: string, name: unknown): Error {
 function matchOf(path: string, value: unknown, field: string): RunCondition {
   if (!isObject(value)) {
     const isList = Array.isArray(value);
-    return comparisonOf(path, isList ? 'in' : 'eq', value, field);
+    return factComparison(path, isList ? 'in' : 'eq', value, field);
   }
   const entries = Object.entries(value).filter(([, one]) => one !== undefined);
   const of = entries.map(([name, one]) => {
     const operator = operatorOf(name);
     if (!COMPARISONS.has(operator)) throw unknownOperator(field, name);
-    return comparisonOf(path, operator, one, `${field}.${name}`);
+    return factComparison(path, operator, one, `${field}.${name}`);
   });
   const [only] = of;
   return of.length === 1 && only !== undefined ? only : { kind: 'and', of };
 }
 
-function comparisonOf(path: string, operator: string, value: unknown, field: string): RunCondition {
+/** A comparison by the name of its operator. @throws {QuarkError} `invalid_input` */
+export function factComparison(
+  path: string,
+  operator: string,
+  value: unknown,
+  field: string,
+): RunCondition {
   const found = findable(path);
   const exists: RunComparison = { kind: 'exists', path: found, values: [] };
   switch (operator) {
     case 'ne':
-      return { kind: 'not', of: comparisonOf(path, 'eq', value, field) };
+      return { kind: 'not', of: factComparison(path, 'eq', value, field) };
     case 'nin':
-      return { kind: 'not', of: comparisonOf(path, 'in', value, field) };
+      return { kind: 'not', of: factComparison(path, 'in', value, field) };
     case 'exists':
       if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
       return value ? exists : { kind: 'not', of: exists };
@@ -321,8 +327,12 @@ function checkValue(field: string, value: unknown): FactValue {
   throw invalidInput(field, value, 'text, a finite number, true or false');
 }
 
-/** A run that says it is running is so where a session has its lease, and interrupted elsewhere. */
-function ofStatus(condition: RunCondition): RunCondition {
+/**
+ * A run that says it is running is so where a session has its lease, and interrupted elsewhere.
+ *
+ * @throws {QuarkError} `invalid_input`
+ */
+export function ofStatus(condition: RunCondition): RunCondition {
   if (condition.kind === 'not') return { kind: 'not', of: ofStatus(condition.of) };
   if (condition.kind === 'and' || condition.kind === 'or')
     return { kind: condition.kind, of: condition.of.map(ofStatus) };

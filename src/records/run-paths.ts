@@ -1,0 +1,39 @@
+/** Paths of the facts of runs: which statistic of which metric they are about, and which are about the machine. */
+
+/** What a run remembers of a metric. */
+export const METRIC_STATISTICS = ['last', 'lastStep', 'min', 'max', 'best', 'bestStep'] as const;
+/** One of {@link METRIC_STATISTICS}. */
+export type MetricStatistic = (typeof METRIC_STATISTICS)[number];
+
+const METRICS = 'metrics.';
+
+/** The key and the statistic of a path such as `metrics.val/loss.best`; undefined for another path. */
+export function metricOfPath(
+  path: string,
+): { readonly key: string; readonly statistic: MetricStatistic } | undefined {
+  const cut = path.lastIndexOf('.');
+  const statistic = METRIC_STATISTICS.find((one) => one === path.slice(cut + 1));
+  if (!path.startsWith(METRICS) || statistic === undefined || cut < METRICS.length)
+    return undefined;
+  return { key: path.slice(METRICS.length, cut), statistic };
+}
+
+/** The path of a statistic of a metric. */
+export function pathOfMetric(key: string, statistic: MetricStatistic): string {
+  return `${METRICS}${key}.${statistic}`;
+}
+
+/** The path of the step at which a value was; undefined where nothing says it. */
+export function stepPathOf(path: string): string | undefined {
+  const metric = metricOfPath(path);
+  if (metric?.statistic === 'last') return pathOfMetric(metric.key, 'lastStep');
+  return metric?.statistic === 'best' ? pathOfMetric(metric.key, 'bestStep') : undefined;
+}
+
+const MACHINE =
+  /^(?:metrics|config|summary|metadata)\.(?:system|machine|hardware|gpu|cpu|ram|disk|network)(?:[./_]|\d)/iu;
+
+/** Whether a path is about the machine rather than the model. */
+export function isMachinePath(path: string): boolean {
+  return MACHINE.test(path);
+}
