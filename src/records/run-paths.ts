@@ -1,25 +1,25 @@
 /** Paths of the facts of runs: which statistic of which metric they are about, and which are about the machine. */
 
 /** What a run remembers of a metric. */
-export const METRIC_STATISTICS = ['last', 'lastStep', 'min', 'max', 'best', 'bestStep'] as const;
-/** One of {@link METRIC_STATISTICS}. */
-export type MetricStatistic = (typeof METRIC_STATISTICS)[number];
+export const FACT_STATISTICS = ['last', 'lastStep', 'min', 'max', 'best', 'bestStep'] as const;
+/** One of {@link FACT_STATISTICS}. */
+export type FactStatistic = (typeof FACT_STATISTICS)[number];
 
 const METRICS = 'metrics.';
 
 /** The key and the statistic of a path such as `metrics.val/loss.best`; undefined for another path. */
 export function metricOfPath(
   path: string,
-): { readonly key: string; readonly statistic: MetricStatistic } | undefined {
+): { readonly key: string; readonly statistic: FactStatistic } | undefined {
   const cut = path.lastIndexOf('.');
-  const statistic = METRIC_STATISTICS.find((one) => one === path.slice(cut + 1));
+  const statistic = FACT_STATISTICS.find((one) => one === path.slice(cut + 1));
   if (!path.startsWith(METRICS) || statistic === undefined || cut < METRICS.length)
     return undefined;
   return { key: path.slice(METRICS.length, cut), statistic };
 }
 
 /** The path of a statistic of a metric. */
-export function pathOfMetric(key: string, statistic: MetricStatistic): string {
+export function pathOfMetric(key: string, statistic: FactStatistic): string {
   return `${METRICS}${key}.${statistic}`;
 }
 

@@ -44,7 +44,7 @@ export type RunQuestionScope = {
 export type RunQuestionOrder = { readonly path: string; readonly isDescending: boolean };
 
 /** See the top of this file. */
-export type RunQuestion = RunQuestionScope &
+export type TableQuestion = RunQuestionScope &
   (
     | {
         readonly kind: 'rows';
@@ -135,8 +135,8 @@ export type GroupValue = {
   readonly max: number | null;
 };
 
-/** The answer to a {@link RunQuestion} of the same kind. */
-export type RunAnswer =
+/** The answer to a {@link TableQuestion} of the same kind. */
+export type TableAnswer =
   | {
       readonly kind: 'rows';
       readonly rows: readonly FoundRun[];
@@ -163,10 +163,10 @@ export type RunAnswer =
     };
 
 /** The answer to a kind of question. */
-export type AnswerOf<K extends RunQuestion['kind']> = Extract<RunAnswer, { readonly kind: K }>;
+export type AnswerOf<K extends TableQuestion['kind']> = Extract<TableAnswer, { readonly kind: K }>;
 
 /** @throws {QuarkError} `invalid_input` naming the field */
-export function checkRunQuestion(question: RunQuestion): void {
+export function checkTableQuestion(question: TableQuestion): void {
   const { where, projectName, archived, kind } = question;
   if (where !== undefined) checkCondition('where', where);
   if (projectName !== undefined) checkStorable('projectName', projectName);

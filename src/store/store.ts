@@ -23,7 +23,11 @@ import type {
 } from '../records/shapes/manifest.ts';
 import type { StoredProject } from '../records/shapes/project.ts';
 import type { RunFilter, RunGeneration, StoredRun } from '../records/shapes/run.ts';
-import { checkRunQuestion, type RunAnswer, type RunQuestion } from '../records/run-question.ts';
+import {
+  checkTableQuestion,
+  type TableAnswer,
+  type TableQuestion,
+} from '../records/run-question.ts';
 import type { StoreIdentity } from '../records/shapes/store-identity.ts';
 import type { StreamState } from '../records/shapes/stream.ts';
 import type { TableBatches } from '../records/shapes/table-batches.ts';
@@ -348,7 +352,7 @@ export interface RunQuestions {
    *
    * @throws {QuarkError} `invalid_input` naming the field
    */
-  askRuns(question: RunQuestion): Promise<RunAnswer>;
+  askRuns(question: TableQuestion): Promise<TableAnswer>;
 }
 
 /** Reads of parts of blobs. The file, PostgreSQL and memory stores have them. */
@@ -524,7 +528,7 @@ export const STORE_CALLS: CallRules<Store> = {
   replaceTable: writes(checkTableSegments),
   listStreams: reads(checkRunId),
   listRunChanges: reads(nothing),
-  askRuns: reads(checkRunQuestion),
+  askRuns: reads(checkTableQuestion),
   listBatches: reads((runIds) => runIds.forEach(checkRunId)),
   identity: reads(nothing),
   isDurable: reads(nothing),

@@ -1,6 +1,6 @@
 /** Names in query lines and columns, and the paths of values that they stand for. */
 import { invalidInput } from '../../base/errors.ts';
-import { metricOfPath, pathOfMetric, METRIC_STATISTICS } from '../../records/run-paths.ts';
+import { metricOfPath, pathOfMetric, FACT_STATISTICS } from '../../records/run-paths.ts';
 
 /** What the values of a field are. */
 export type RunFieldKind = 'text' | 'number' | 'time' | 'duration';
@@ -84,9 +84,9 @@ export function pathsOf(name: string): readonly string[] {
   return [`config.${name}`, pathOfMetric(name, 'last'), `summary.${name}`, `metadata.${name}`];
 }
 
-function statisticOf(name: string): readonly [string, (typeof METRIC_STATISTICS)[number]?] {
+function statisticOf(name: string): readonly [string, (typeof FACT_STATISTICS)[number]?] {
   const cut = name.lastIndexOf('.');
-  const found = METRIC_STATISTICS.find((one) => one === name.slice(cut + 1));
+  const found = FACT_STATISTICS.find((one) => one === name.slice(cut + 1));
   return cut > 0 && found !== undefined ? [name.slice(0, cut), found] : [name];
 }
 

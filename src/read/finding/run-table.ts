@@ -3,15 +3,15 @@ import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { conditionText, type RunCondition } from '../../records/shapes/run-condition.ts';
 import {
-  checkRunQuestion,
+  checkTableQuestion,
   MAX_FOUND_GROUPS,
   type AnswerOf,
   type FoundColumn,
   type FoundGroup,
   type FoundRun,
-  type RunAnswer,
+  type TableAnswer,
   type RunFacet,
-  type RunQuestion,
+  type TableQuestion,
   type RunQuestionScope,
 } from '../../records/run-question.ts';
 import { isMachinePath } from '../../records/run-paths.ts';
@@ -231,9 +231,9 @@ function scopeOf({ list = 'active', project, text, where }: RunTableScope): RunQ
 }
 
 /** Asks a store, or answers from all of its runs where it does not know the question. */
-async function ask<K extends RunQuestion['kind']>(
+async function ask<K extends TableQuestion['kind']>(
   store: Store,
-  question: RunQuestion & { readonly kind: K },
+  question: TableQuestion & { readonly kind: K },
 ): Promise<AnswerOf<K>> {
   checkStore(store);
   const answer = (await store.askRuns?.(question)) ?? (await answerFromRuns(store, question));
@@ -242,15 +242,15 @@ async function ask<K extends RunQuestion['kind']>(
   return answer;
 }
 
-function isOfKind<K extends RunQuestion['kind']>(
-  answer: RunAnswer,
+function isOfKind<K extends TableQuestion['kind']>(
+  answer: TableAnswer,
   kind: K,
 ): answer is AnswerOf<K> {
   return answer.kind === kind;
 }
 
-async function answerFromRuns(store: Store, question: RunQuestion): Promise<RunAnswer> {
-  checkRunQuestion(question);
+async function answerFromRuns(store: Store, question: TableQuestion): Promise<TableAnswer> {
+  checkTableQuestion(question);
   const { archived, projectName } = question;
   const [runs, leases] = await Promise.all([
     store.listRuns({

@@ -11,8 +11,8 @@ import {
   type AnswerOf,
   type FoundRun,
   type OrderPosition,
-  type RunAnswer,
-  type RunQuestion,
+  type TableAnswer,
+  type TableQuestion,
   type RunQuestionOrder,
   type RunValue,
 } from '../../records/run-question.ts';
@@ -34,9 +34,9 @@ import {
 /** Answers a question about these runs. @param live ids of runs that sessions are at work on */
 export function answerOf(
   runs: Iterable<StoredRun>,
-  question: RunQuestion,
+  question: TableQuestion,
   live: ReadonlySet<string>,
-): RunAnswer {
+): TableAnswer {
   const found = runsOf(runs, question, live);
   switch (question.kind) {
     case 'rows':
@@ -57,7 +57,7 @@ export function answerOf(
 /** The runs that a question is about, in no order. */
 function runsOf(
   runs: Iterable<StoredRun>,
-  question: RunQuestion,
+  question: TableQuestion,
   live: ReadonlySet<string>,
 ): readonly RunWithFacts[] {
   const where = whereOf(question);
@@ -91,7 +91,7 @@ export function comparePositions(
   return b.startedAtMs - a.startedAtMs || compareText(b.id, a.id);
 }
 
-type RowsQuestion = Extract<RunQuestion, { readonly kind: 'rows' }>;
+type RowsQuestion = Extract<TableQuestion, { readonly kind: 'rows' }>;
 
 function rowsOf(
   found: readonly RunWithFacts[],

@@ -6,12 +6,12 @@ import type {
   FoundGroup,
   GroupValue,
   RunFacet,
-  RunQuestion,
+  TableQuestion,
 } from '../../records/run-question.ts';
 import { compareKeys, valuesAt, type RunWithFacts } from './known-run.ts';
 
-type Facets = Extract<RunQuestion, { readonly kind: 'facets' }>;
-type Groups = Extract<RunQuestion, { readonly kind: 'groups' }>;
+type Facets = Extract<TableQuestion, { readonly kind: 'facets' }>;
+type Groups = Extract<TableQuestion, { readonly kind: 'groups' }>;
 
 /** How often each value is there. A run with several values of a path counts for each. */
 export function facetsOf(
