@@ -3,11 +3,12 @@ import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preac
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { CONSOLE_SOURCES } from 'quark-sdk/console';
+import { downloadName, saveBlob } from '../../charts/save/save-file.ts';
 import { useActions } from '../../parts/actions.ts';
 import { plainText, type AddressText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Button, Chip, CopyButton } from '../../parts/controls.tsx';
-import { saveFile } from '../../parts/save-file.ts';
+
 import { formatCount } from '../../parts/format.ts';
 import { ErrorNotice, HowTo, Waiting, Warning } from '../../parts/notices.tsx';
 import { toggled, toggling } from '../../parts/signals.ts';
@@ -96,7 +97,7 @@ function Console({ answer, feed, found, hasFailed }: ConsoleProps): JSX.Element 
         levels={levels}
         search={search}
         isFollowing={isFollowing}
-        fileName={`${feed.run.id}-console.txt`}
+        runName={feed.run.name ?? feed.run.id}
       />
       <Losses found={found} shownCount={columns.value.ends.length} hasFailed={hasFailed} />
       {matches.value !== undefined && (
@@ -126,11 +127,15 @@ function ConsoleBar(props: {
   readonly levels: Signal<ReadonlySet<LevelChoice>>;
   readonly search: Signal<string>;
   readonly isFollowing: Signal<boolean>;
-  readonly fileName: string;
+  readonly runName: string;
 }): JSX.Element {
   const { columns, isFollowing, levels, search } = props;
   const field = useRef<HTMLInputElement>(null);
-  const save = (): void => saveFile(props.fileName, columns.text, 'text/plain');
+  const save = (): void =>
+    saveBlob(
+      downloadName([props.runName, 'console'], 'txt'),
+      new Blob([columns.text], { type: 'text/plain;charset=utf-8' }),
+    );
   useActions(() => [
     {
       id: 'console.search',
