@@ -13,22 +13,19 @@ import {
   type DeletedRunInfo,
 } from '../changes/deleted-run.tsx';
 import { deletionRefusal } from '../changes/rights.ts';
-import { RunActions } from '../changes/run-actions.tsx';
 import { createChartView } from '../charts/chart-view.ts';
 import { groupMetrics } from '../charts/group.ts';
-import { isBeingImported } from '../dropped/dropped-files.ts';
 import { storedText } from '../parts/browser-storage.ts';
-import { Button, ButtonLink, CopyButton } from '../parts/controls.tsx';
-import { countText, formatCount, formatValue, shortId } from '../parts/format.ts';
+import { Button, ButtonLink } from '../parts/controls.tsx';
+import { countText, formatCount, formatValue } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Crumb, ErrorNotice, Tiles, Warning } from '../parts/notices.tsx';
-import { importOf } from '../parts/run-name.ts';
-import { runSpanMs, shownStatus, spanText, StatusChip } from '../parts/run-status.tsx';
+import { runSpanMs, spanText } from '../parts/run-status.tsx';
 import type { RunFeed } from '../series/run-feed.ts';
 import type { RunTab } from './feed/tab.ts';
-import { useRunWatch, type RunWatch } from './feed/run-watch.ts';
-import { RunProgressLine } from './progress-line.tsx';
-import { FactColumn } from './run-facts.tsx';
+import { useRunWatch } from './feed/run-watch.ts';
+import { RunHead, headName, type HeadProps } from './header/run-head.tsx';
+import { FactColumn } from './facts/run-facts.tsx';
 import { RunTabs, tabOf, TabView } from './run-tabs.tsx';
 import './style.css';
 
@@ -133,74 +130,6 @@ function DeletedRun(props: {
   );
 }
 
-function nameOf(run: RunFeed['run']): string {
-  return `${titleOf(run)} ${shortId(run.id)}`;
-}
-
-/** Its own name; else that of the imported file, or of the project. */
-function titleOf(run: RunFeed['run']): string {
-  return run.name ?? importOf(run)?.name ?? run.projectName;
-}
-
-type HeadProps = {
-  /** The same object while it grows: a component that shows it reads the clock of `watch` as well. */
-  readonly feed: RunFeed;
-  readonly watch: RunWatch;
-};
-
-function RunHead(props: HeadProps & { readonly resumeHref: string | undefined }): JSX.Element {
-  void props.watch.nowMs.value;
-  const { run, status, archivedAtMs } = props.feed;
-  const { store } = props.feed.reader;
-  const isThere = !isQuarkError(props.watch.error.value, 'run_not_found');
-  return (
-    <header class="page-head run-head">
-      <Crumb />
-      <div class="run-title row wrap">
-        <h1>{titleOf(run)}</h1>
-        <CopyButton text={run.id} label="Copy the run id">
-          <span class="run-id quiet code">{shortId(run.id)}</span>
-        </CopyButton>
-        <StatusChip
-          status={isBeingImported(run) ? 'importing' : shownStatus({ effectiveStatus: status })}
-        />
-        <span class="inline wrap gap-5 tags">
-          {run.groups.map((group) => (
-            <span key={`group ${group}`} class="badge" title="Group">
-              {group}
-            </span>
-          ))}
-          {run.tags.map((tag) => (
-            <span key={tag} class="tag" title={tag}>
-              {tag}
-            </span>
-          ))}
-        </span>
-        {archivedAtMs !== undefined && (
-          <span class="badge" title={`Since ${new Date(archivedAtMs).toLocaleString()}`}>
-            <Icon name="archive" /> Archived
-          </span>
-        )}
-        <span class="row wrap gap-8 push">
-          {isThere && deletionRefusal(store) === undefined && (
-            <RunActions
-              target={{ store, runId: run.id, name: nameOf(run) }}
-              isLive={status === 'running'}
-              isArchived={archivedAtMs !== undefined}
-            />
-          )}
-          {isThere && props.resumeHref !== undefined && (
-            <ButtonLink isPrimary href={props.resumeHref}>
-              <Icon name="play" /> Resume
-            </ButtonLink>
-          )}
-        </span>
-      </div>
-      <RunProgressLine feed={props.feed} nowMs={props.watch.nowMs.value} />
-    </header>
-  );
-}
-
 /** What is wrong with what is shown. */
 function Problems({
   feed,
@@ -213,7 +142,7 @@ function Problems({
   return (
     <>
       {isMissing && tombstone !== undefined && (
-        <DeletedLine store={reader.store} tombstone={tombstone} name={nameOf(run)} />
+        <DeletedLine store={reader.store} tombstone={tombstone} name={headName(run)} />
       )}
       {watch.error.value !== undefined && !isMissing && (
         <Warning>

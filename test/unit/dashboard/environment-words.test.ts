@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { binaryBytes, environmentWords } from '../../../dashboard/run/environment-words.ts';
+import { binaryBytes, environmentWords } from '../../../dashboard/run/facts/environment-words.ts';
 
 it('says the environment in words and units', () => {
   expect(

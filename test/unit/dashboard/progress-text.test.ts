@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { liveProgressText } from '../../../dashboard/run/progress-text.ts';
+import { liveProgressText } from '../../../dashboard/run/header/progress-text.ts';
 
 const nothing = {
   steps: null,

@@ -1,6 +1,6 @@
 /** What the page of a run says of rows that its curves do not show. */
 import { expect, test } from 'vitest';
-import { readStoredRows } from '../../../dashboard/run/stored-rows.ts';
+import { readStoredRows } from '../../../dashboard/run/facts/stored-rows.ts';
 import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from '../../../src/index.ts';
 import { thinMetrics } from '../../../src/retention/thin.ts';
 import { TestClock } from '../../support/clock.ts';

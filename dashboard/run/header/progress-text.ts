@@ -1,8 +1,8 @@
 /** How far a run is, as one line, from what its page has read: nothing is asked of the store. */
 import type { ProgressPoint, RunProgress } from 'quark-sdk/profiler';
-import { formatCount, formatRest } from '../parts/format.ts';
-import type { RunFeed } from '../series/run-feed.ts';
-import type { SampleSeries } from '../series/series.ts';
+import { formatCount, formatRest } from '../../parts/format.ts';
+import type { RunFeed } from '../../series/run-feed.ts';
+import type { SampleSeries } from '../../series/series.ts';
 
 /** Points that the rate is computed of, the most recent ones: as many as `readProgress` reads. */
 const MAX_POINTS = 20_000;

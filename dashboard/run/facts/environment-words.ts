@@ -1,5 +1,5 @@
 /** The environment of a run in words and units that people read. */
-import { formatDuration } from '../parts/format.ts';
+import { formatDuration } from '../../parts/format.ts';
 
 /** Fields whose names are not what one calls them. */
 const NAMES: Readonly<Record<string, string>> = {

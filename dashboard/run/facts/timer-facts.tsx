@@ -3,10 +3,10 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { TimerStatistics } from 'quark-sdk/profiler';
-import { Button } from '../parts/controls.tsx';
-import { countText, formatCount, formatMeasuredSpan } from '../parts/format.ts';
-import { adding } from '../parts/signals.ts';
-import type { RunFeed } from '../series/run-feed.ts';
+import { Button } from '../../parts/controls.tsx';
+import { countText, formatCount, formatMeasuredSpan } from '../../parts/format.ts';
+import { adding } from '../../parts/signals.ts';
+import type { RunFeed } from '../../series/run-feed.ts';
 import { Folding } from './folding.tsx';
 
 /** Type of the event by which a writer tells what its timers have measured. */

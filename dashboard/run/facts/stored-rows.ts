@@ -1,7 +1,7 @@
 /** What the curves of a run do not show: rows of earlier sessions, and samples that were taken away. */
 import type { RunReader, Store } from 'quark-sdk';
 import type { RunDownsampling } from 'quark-sdk/analysis';
-import { countText, formatCount } from '../parts/format.ts';
+import { countText, formatCount } from '../../parts/format.ts';
 
 /** Facts of a run as text; undefined where there is nothing to say. */
 export type StoredRowFacts = {

@@ -1,8 +1,8 @@
 /** Sections of the facts that fold, and stay as they were left. */
 import { signal, type Signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { storedText } from '../parts/browser-storage.ts';
-import { toggled } from '../parts/signals.ts';
+import { storedText } from '../../parts/browser-storage.ts';
+import { toggled } from '../../parts/signals.ts';
 
 /** A part of the column that folds; which parts are folded is remembered in this browser. */
 export function Folding(props: {
