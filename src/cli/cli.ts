@@ -38,6 +38,7 @@ import { syncCommand } from './commands/sync.ts';
 import { noteCommand, renameCommand, tagCommand } from './commands/describe.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/access/users.ts';
+import { viewsCommand } from './commands/views.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { watchCommand } from './commands/watch.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
@@ -67,6 +68,7 @@ const COMMANDS: readonly Command[] = [
   renameCommand,
   noteCommand,
   tagCommand,
+  viewsCommand,
   dashboardCommand,
   demoCommand,
   serveCommand,

@@ -13,7 +13,7 @@
  */
 
 import { invalidInput } from '../base/errors.ts';
-import { checkId, checkRunId, checkTable } from '../base/names.ts';
+import { checkId, checkRunId, checkStorable, checkTable } from '../base/names.ts';
 import type { NewSilence, SilencedAlerts } from '../records/shapes/silence.ts';
 import type { LapsedLease, Lease } from '../records/shapes/lease.ts';
 import type {
@@ -46,6 +46,7 @@ import {
   type RunDeletion,
 } from './deletion.ts';
 import type { CurveQuery, RunCurves } from './curves.ts';
+import type { DocumentCalls } from './documents.ts';
 import type { RowSpill } from './row-spill.ts';
 import {
   checkLeaseClaim,
@@ -450,6 +451,7 @@ export interface Store
     Partial<BlobSweeps>,
     Partial<ProjectRemoval>,
     Partial<LocalStore>,
+    Partial<DocumentCalls>,
     Partial<ConnectedStore> {
   /** The URI that opens this store. */
   readonly uri: string;
@@ -553,6 +555,10 @@ export const STORE_CALLS: CallRules<Store> = {
   }),
   silenceAlerts: writes(checkRunId),
   unsilenceAlerts: writes(checkRunId),
+  putDocument: writes((project) => checkStorable('project', project)),
+  findDocument: reads((project) => checkStorable('project', project)),
+  listDocuments: reads((project) => checkStorable('project', project)),
+  deleteDocument: writes((project) => checkStorable('project', project)),
   deleteProject: removes(checkProjectDeletion),
   removeProject: removes((projectId) => checkId('projectId', projectId)),
   listBlobs: reads(checkBlobPage),

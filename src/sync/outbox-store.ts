@@ -10,9 +10,11 @@ import { createId } from '../base/ids.ts';
 import { runDeleted } from '../store/deletion.ts';
 import { DEFAULT_COMPARE_MS, type OnDeletedRemotely } from '../store/persistence.ts';
 import { DeletionSync } from './deletions.ts';
+
 import { outboxDeletion } from './outbox-deletion.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { compareText, selectLeases, selectRuns } from '../store/run-rules.ts';
+import type { DocumentCalls } from '../store/documents.ts';
 import type { RowSpill } from '../store/row-spill.ts';
 import type {
   Lease,
@@ -30,7 +32,7 @@ import { openPulse, type LeaderPulse } from './leader-pulse.ts';
 import { LossNotes } from './loss-notes.ts';
 import { SentWatch } from './sent-watch.ts';
 import { countSending, lead, type HolderTag, type LocksLike } from './leadership.ts';
-import { RemoteStore } from './remote-store.ts';
+import { outboxDocuments, RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
 import { openOther } from './same-store.ts';
 import { RefusalListeners, StatusReader } from './status-reader.ts';
@@ -65,8 +67,6 @@ export type OutboxParts = {
 
 /** How long closing waits for a request that is under way. */
 const CLOSE_WAIT_MS = 2_000;
-
-const NO_TAG: HolderTag = { tag: null, isGone: () => false };
 
 /** See the top of this file. */
 export class OutboxStore implements Store {
@@ -118,16 +118,14 @@ export class OutboxStore implements Store {
     );
     const refusals = new RefusalListeners();
     // Without locks there are leases, which run out.
-    if (parts.locks !== undefined)
-      this.#pulse = openPulse(`${local.uri} ${this.#syncNotes.key}`, clock);
+    this.#pulse = parts.locks && openPulse(`${local.uri} ${this.#syncNotes.key}`, clock);
     const losses = new LossNotes(this.notes, this.#syncNotes.key);
     const { compareEveryMs = DEFAULT_COMPARE_MS, onDeletedRemotely = 'keep' } = parts;
     const watched = { local, notes: this.#syncNotes, losses, clock, compareEveryMs, remoteUri };
     this.#watch = new SentWatch({ ...watched, onLoss: () => this.#uploader.forgetBlobs() });
-    const deletions = new DeletionSync({ ...watched, onDeletedRemotely });
     this.#uploader = new Uploader({
       local,
-      deletions,
+      deletions: new DeletionSync({ ...watched, onDeletedRemotely }),
       watch: this.#watch,
       losses,
       openedRemote: () => this.#remote.opened,
@@ -164,6 +162,11 @@ export class OutboxStore implements Store {
       notes: this.#syncNotes,
       wake: () => this.#wakeUp.wake(),
     });
+    const documents = outboxDocuments(local, this.#remote);
+    this.putDocument = documents.putDocument;
+    this.findDocument = documents.findDocument;
+    this.listDocuments = documents.listDocuments;
+    this.deleteDocument = documents.deleteDocument;
     this.deleteRun = deletion.deleteRun;
     this.archiveRun = deletion.archiveRun;
     this.restoreRun = deletion.restoreRun;
@@ -385,6 +388,11 @@ export class OutboxStore implements Store {
     return (await this.#remote.open()).getBlob(sha256);
   };
 
+  readonly putDocument: DocumentCalls['putDocument'];
+  readonly findDocument: DocumentCalls['findDocument'];
+  readonly listDocuments: DocumentCalls['listDocuments'];
+  readonly deleteDocument: DocumentCalls['deleteDocument'];
+
   readonly reclaimSpace: Store['reclaimSpace'] = () => this.#local.reclaimSpace();
 
   async close(): Promise<void> {
@@ -403,7 +411,7 @@ export class OutboxStore implements Store {
   }
 
   async #lead(): Promise<void> {
-    const { clock, holderTag = NO_TAG, local, locks } = this.#parts;
+    const { clock, holderTag = { tag: null, isGone: () => false }, local, locks } = this.#parts;
     await lead(
       {
         notes: this.notes,

@@ -1,6 +1,7 @@
 /** The service as an outbox sees it: opened when it is first needed, opened again when it was lost, left alone for a moment when it does not answer. */
 import type { Clock } from '../base/clock.ts';
-import { isQuarkError, isStoreError } from '../base/errors.ts';
+import { isQuarkError, isStoreError, QuarkError } from '../base/errors.ts';
+import type { DocumentCalls } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { isAhead } from './delayed-runs.ts';
@@ -86,4 +87,28 @@ export class RemoteStore {
     const store = await Promise.race([opening.catch(() => undefined), Promise.resolve(undefined)]);
     await store?.close();
   }
+}
+
+/**
+ * Documents of projects through an outbox: they are those of the service, where others see and change them. They need the service to
+ * be there, which a recording does not.
+ */
+export function outboxDocuments(local: Store, remote: RemoteStore): DocumentCalls {
+  const there = async (): Promise<DocumentCalls> => {
+    const { deleteDocument, findDocument, listDocuments, putDocument, uri } = await remote.open();
+    if (putDocument && findDocument && listDocuments && deleteDocument)
+      return { deleteDocument, findDocument, listDocuments, putDocument };
+    throw new QuarkError('unsupported', `The store ${uri} has no documents.`, { details: { uri } });
+  };
+  return {
+    putDocument: async (name, document, expected) => {
+      // The first run of the project may not have been sent yet.
+      const project = (await local.listProjects()).find((one) => one.name === name);
+      if (project !== undefined) await (await remote.open()).ensureProject(project);
+      return (await there()).putDocument(name, document, expected);
+    },
+    findDocument: async (...address) => (await there()).findDocument(...address),
+    listDocuments: async (...asked) => (await there()).listDocuments(...asked),
+    deleteDocument: async (...address) => (await there()).deleteDocument(...address),
+  };
 }

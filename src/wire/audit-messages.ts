@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = [
   'table.delete',
   'artifact.delete',
   'project.delete',
+  'document.delete',
   'space.delete',
   'alert.silence',
   'alert.unsilence',

@@ -38,7 +38,8 @@ import {
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
 import { TableEpochs } from './table-epochs.ts';
-import { silenceThere, unsilenceThere } from './http-silences.ts';
+import type { DocumentCalls } from '../store/documents.ts';
+import { documentsThere, silenceThere, unsilenceThere } from './http-remarks.ts';
 import { encodeUpload } from './upload.ts';
 import {
   decodeDeletedRun,
@@ -100,6 +101,11 @@ class HttpStore implements StoreDriver {
       storeRoot: href,
       dbPath: new URL(API_PATH, href).href,
     };
+    const documents = documentsThere(client);
+    this.putDocument = documents.putDocument;
+    this.findDocument = documents.findDocument;
+    this.listDocuments = documents.listDocuments;
+    this.deleteDocument = documents.deleteDocument;
   }
 
   readonly ensureProject: Store['ensureProject'] = async (project) => {
@@ -166,6 +172,11 @@ class HttpStore implements StoreDriver {
     const answer = await this.#client.json('DELETE /runs/:runId/artifacts', asked);
     return { runId, table: 'artifacts', rows: answer.number('rows') };
   };
+
+  readonly putDocument: DocumentCalls['putDocument'];
+  readonly findDocument: DocumentCalls['findDocument'];
+  readonly listDocuments: DocumentCalls['listDocuments'];
+  readonly deleteDocument: DocumentCalls['deleteDocument'];
 
   readonly silenceAlerts: NonNullable<Store['silenceAlerts']> = (runId, silence) =>
     silenceThere(this.#client, runId, silence);

@@ -17,6 +17,7 @@ import {
 import { newKeyFields, newQuotaFields, newShareFields } from './account-fields.ts';
 import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
 import { DELETION_ROUTES } from './deletion-routes.ts';
+import { REMARK_ROUTES } from './document-routes.ts';
 import { QUOTA_RESOURCES } from '../store/quotas.ts';
 import { quotaShape } from './quota-messages.ts';
 import { REMOVAL_ROUTES } from './removal-routes.ts';
@@ -59,7 +60,6 @@ import {
   type Route,
 } from './route-parts.ts';
 import { list, object, schemaFor, type Schema } from './schemas.ts';
-import { SILENCE_ROUTES } from './silence-routes.ts';
 
 /** Formats of rows: one Arrow IPC stream, or JSON, one row a line. */
 export const ROW_FORMATS = ['arrow', 'jsonl'] as const;
@@ -165,7 +165,7 @@ export const ROUTES = {
   ),
   'GET /runs/:runId': read('getRun', 'One run', run),
   ...DELETION_ROUTES,
-  ...SILENCE_ROUTES,
+  ...REMARK_ROUTES,
   'PUT /runs/:runId': write(
     'putRun',
     'Replaces the run if its revision is still the one given',

@@ -1,5 +1,10 @@
 /** Messages as JSON Schema, for the description of the API. */
 import { deletedRunShape } from '../records/shapes/deleted-run.ts';
+import {
+  documentHeaderShape,
+  documentShape,
+  newDocumentShape,
+} from '../records/shapes/document.ts';
 import { lapsedLeaseShape, leaseShape } from '../records/shapes/lease.ts';
 import {
   batchRangeShape,
@@ -31,6 +36,9 @@ export type SchemaName =
   | 'DeletedRun'
   | 'Silence'
   | 'AskedSilence'
+  | 'DocumentHeader'
+  | 'Document'
+  | 'NewDocument'
   | 'Lease'
   | 'LapsedLease'
   | 'BatchRange'
@@ -97,6 +105,9 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   DeletedRun: schemaOf(deletedRunShape),
   Silence: schemaOf(silenceShape),
   AskedSilence: schemaOf(askedSilenceShape),
+  DocumentHeader: schemaOf(documentHeaderShape),
+  Document: schemaOf(documentShape),
+  NewDocument: schemaOf(newDocumentShape),
   Lease: schemaOf(leaseShape),
   LapsedLease: schemaOf(lapsedLeaseShape),
   BatchRange: schemaOf(batchRangeShape),

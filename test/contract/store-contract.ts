@@ -8,6 +8,7 @@ import {
   type LocationMaker,
 } from '../../src/store/testing/location-under-test.ts';
 import { testStore } from '../../src/store/testing/test-store.ts';
+import { describeDocuments } from './store-documents.ts';
 import { describeProjects } from './store-projects.ts';
 import { describeRowDeletion } from './store-rows.ts';
 import { describeFinding } from './store-finding.ts';
@@ -38,6 +39,7 @@ export function describeStore(
     if (sweeps !== false) describeSweeps(place);
     if (options.onlyBytes === true) return;
     describeProjects(place);
+    describeDocuments(place);
     describeFinding(place);
     describeTables(place);
   });

@@ -410,6 +410,39 @@ describe('exported names', () => {
       ]
     `);
   });
+  test('quark-sdk/workspace', async () => {
+    expect(await namesOf('workspace')).toMatchInlineSnapshot(`
+      [
+        "CHART_MARK_KINDS",
+        "DEFAULT_CHART_CHOICES",
+        "DEFAULT_CHART_SETTINGS",
+        "FORMULA_FUNCTIONS",
+        "MAX_DOCUMENT_BYTES",
+        "MAX_FORMULA_CHARS",
+        "MAX_PROJECT_DOCUMENTS",
+        "MAX_SMOOTHING",
+        "SMOOTHING_KINDS",
+        "VIEW_LIMITS",
+        "chartSettings",
+        "deleteDocument",
+        "deleteView",
+        "evaluateFormula",
+        "findDocument",
+        "formulaKey",
+        "isChartAxis",
+        "levelOfChoice",
+        "listDocuments",
+        "listViews",
+        "parseFormula",
+        "putDocument",
+        "readView",
+        "saveView",
+        "setDefaultView",
+        "viewFromJson",
+        "viewToJson",
+      ]
+    `);
+  });
   test('quark-sdk/probes', async () => {
     expect(await namesOf('probes')).toMatchInlineSnapshot(`
       [
@@ -682,6 +715,7 @@ describe('a strict TypeScript user', () => {
         import * as store from 'quark-sdk/store';
         import * as testing from 'quark-sdk/store/testing';
         import * as tracker from 'quark-sdk/tracker';
+        import * as workspace from 'quark-sdk/workspace';
         const session: TrainingSession = await TrainingSession.startRun({ project: 'p' });
         new MetricsLogger(session).log('train/loss', 1, { step: 0 });
         // @ts-expect-error a value is a number
@@ -689,7 +723,8 @@ describe('a strict TypeScript user', () => {
         export const series: SeriesKernels = await createSeriesKernels({ workers: 1 });
         // @ts-expect-error series are not cut into chunks
         await createSeriesKernels({ chunkBytes: 8192 });
-        export { capture, exchange, media, onnx, probes, profiler, store, testing, tfjs, tracker };
+        export { capture, exchange, media, onnx, probes, profiler, store, testing, tfjs };
+        export { tracker, workspace };
       `,
     });
     try {

@@ -260,6 +260,13 @@ describe('the description of the API', () => {
     const { silences } = await (await get(`/runs/${RUN_ID}/silences`)).json();
     expect(silences).toMatchObject([{ rule_id: 'plateau', metric_key: 'val/loss', by: 'kim' }]);
     expect(await remote.unsilenceAlerts?.(RUN_ID, about)).toBeGreaterThan(0);
+    const document = { kind: 'report', id: 'one', name: 'One', body: '{}' };
+    expect(await remote.putDocument?.('digits', document, 0)).toMatchObject({ kind: 'updated' });
+    expect(await remote.putDocument?.('digits', document, 0)).toMatchObject({ kind: 'conflict' });
+    expect(await remote.listDocuments?.('digits', 'report')).toMatchObject([{ id: 'one' }]);
+    expect(await remote.findDocument?.('digits', 'report', 'one')).toMatchObject(document);
+    expect(await remote.findDocument?.('digits', 'report', 'two')).toBeUndefined();
+    expect(await remote.deleteDocument?.('digits', 'report', 'one', 1)).toBe(true);
     await remote.archiveRun(RUN_ID);
     await remote.listRuns({ archived: true });
     const deleted = await remote.deleteRun(RUN_ID, { keepMs: 1_000, by: 'kim' });

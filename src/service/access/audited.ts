@@ -23,6 +23,7 @@ const AUDITED: ReadonlyMap<string, readonly [action: AuditAction, target: string
   ['deleteProject', ['project.delete', 'project']],
   ['deleteTable', ['table.delete', 'table']],
   ['deleteArtifact', ['artifact.delete', 'artifact']],
+  ['deleteDocument', ['document.delete', 'project']],
   ['silenceAlerts', ['alert.silence', 'run']],
   ['unsilenceAlerts', ['alert.unsilence', 'run']],
   ['purgeDeletedRuns', ['run.purge', 'space']],
@@ -37,16 +38,21 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
     const audited = AUDITED.get(name);
     if (audited === undefined) return call();
     const [action, kind] = audited;
-    const [first, second] = args;
+    const [first, second, third] = args;
     const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
-    const detail = { ...space.detail, ...detailOf(audited, second) };
+    const detail = { ...space.detail, ...detailOf(audited, second, third) };
     return recorded(store, space, { action, target, detail }, call);
   };
   return wrapStore(store, around);
 }
 
-/** What a line says of the second argument of a call. */
-function detailOf([action]: readonly [AuditAction, string], second: unknown): AuditAct['detail'] {
+/** What a line says of the second argument of a call, and of the third. */
+function detailOf(
+  [action]: readonly [AuditAction, string],
+  second: unknown,
+  third: unknown,
+): AuditAct['detail'] {
+  if (action === 'document.delete') return { kind: String(second), id: String(third) };
   if (typeof second === 'string') return { name: second };
   return action.startsWith('alert.') && typeof second === 'object' ? { ...second } : {};
 }

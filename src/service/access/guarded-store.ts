@@ -15,6 +15,13 @@ import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
 import { deleteProject } from '../../read/project-deletion.ts';
 import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import { silenceAlerts, unsilenceAlerts } from '../../read/silences.ts';
+import type { DocumentCalls } from '../../store/documents.ts';
+import {
+  deleteDocument,
+  findDocument,
+  listDocuments,
+  putDocument,
+} from '../../workspace/documents.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
@@ -156,6 +163,27 @@ class GuardedStore implements StoreDriver {
 
   readonly deleteArtifact: NonNullable<Store['deleteArtifact']> = (runId, idOrKey) =>
     deleteArtifact(this.#store, runId, idOrKey);
+
+  readonly putDocument: DocumentCalls['putDocument'] = async (project, document, expected) => {
+    this.#checkWrite(project);
+    return putDocument(this.#store, project, document, expected);
+  };
+
+  readonly findDocument: DocumentCalls['findDocument'] = async (project, kind, id) =>
+    this.#maySee(project) ? findDocument(this.#store, project, kind, id) : undefined;
+
+  readonly listDocuments: DocumentCalls['listDocuments'] = async (project, kind) =>
+    this.#maySee(project) ? listDocuments(this.#store, project, kind) : [];
+
+  readonly deleteDocument: DocumentCalls['deleteDocument'] = async (
+    project,
+    kind,
+    id,
+    expected,
+  ) => {
+    this.#checkWrite(project);
+    return deleteDocument(this.#store, project, kind, id, expected);
+  };
 
   readonly silenceAlerts: NonNullable<Store['silenceAlerts']> = async (runId, silence) => {
     if (this.#projects !== undefined) await this.#requireWritable(runId);

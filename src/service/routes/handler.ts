@@ -20,6 +20,7 @@ import { Feeds } from '../live/feeds.ts';
 import { SketchKeeper } from '../maintenance/sketch-keeper.ts';
 import { CurveMemory } from './curve-memory.ts';
 import { answerCurves } from './curves-route.ts';
+import { documentHandlers } from './document-routes.ts';
 import { fileHandlers } from './file-routes.ts';
 import { readRows } from './rows-route.ts';
 import { runHandlers } from './run-routes.ts';
@@ -125,6 +126,7 @@ const HANDLERS: StoreHandlers = {
   ...segmentHandlers,
   ...fileHandlers,
   ...silenceHandlers,
+  ...documentHandlers,
   'GET /runs/:runId/tables/:table/rows': readRows,
   'GET /runs/:runId/curves': answerCurves,
   'GET /events': (asked, { feeds }) => feeds.answer(asked),

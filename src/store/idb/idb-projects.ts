@@ -1,9 +1,10 @@
 /**
  * Projects of which runs were deleted, in IndexedDB. Every transaction here has the object stores of projects, runs and deleted runs.
  */
+import { documentPrefix } from '../documents.ts';
 import { countedRun, projectOfRun } from '../run-rules.ts';
 import type { StoredProject, StoredRun } from '../store.ts';
-import type { IdbTransaction } from './idb-layout.ts';
+import { AFTER_NAMES, type IdbTransaction } from './idb-layout.ts';
 
 type Transaction = IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>;
 
@@ -19,7 +20,7 @@ export async function listIdbProjects(tx: Transaction): Promise<StoredProject[]>
   return all.filter(({ name }) => there.has(name) || !deleted.has(name));
 }
 
-/** Removes a project that no run is in; returns whether it was there. */
+/** Removes a project that no run is in, with its documents; returns whether it was there. The transaction has the notes, too. */
 export async function removeIdbProject(
   tx: IdbTransaction<'readwrite'>,
   projectId: string,
@@ -29,6 +30,8 @@ export async function removeIdbProject(
   const runs = await tx.objectStore('runs').getAll();
   if (runs.some((run) => run.projectId === projectId || run.projectName === project.name))
     return false;
+  const documents = documentPrefix(projectId);
+  await tx.objectStore('notes').delete(IDBKeyRange.bound(documents, documents + AFTER_NAMES));
   await tx.objectStore('projects').delete(projectId);
   return true;
 }

@@ -130,7 +130,7 @@ class IdbStore implements StoreDriver {
   };
 
   readonly removeProject: NonNullable<Store['removeProject']> = async (projectId) =>
-    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns'], (tx) =>
+    this.#connection.writeToDisk(['projects', 'runs', 'deletedRuns', 'notes'], (tx) =>
       removeIdbProject(tx, projectId),
     );
 

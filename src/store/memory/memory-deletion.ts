@@ -1,4 +1,5 @@
 /** Deletion of runs in memory. */
+import { documentPrefix } from '../documents.ts';
 import type { Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import {
@@ -110,6 +111,8 @@ export function removeMemoryProject(data: MemoryData, projectId: string): boolea
   if (name === undefined || hasDeletedRuns(data, name)) return false;
   for (const run of data.runs.values())
     if (run.projectId === projectId || run.projectName === name) return false;
+  for (const note of data.notes.keys())
+    if (note.startsWith(documentPrefix(projectId))) data.notes.delete(note);
   return data.projects.delete(projectId);
 }
 

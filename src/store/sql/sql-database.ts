@@ -170,3 +170,6 @@ function unexpectedCell(column: number, expected: string, cause?: unknown): Sess
     { details: { column, expected }, cause },
   );
 }
+
+/** Sorts after every character that the name of a note may have. */
+export const AFTER_ASCII = '\u007f';

@@ -26,6 +26,7 @@ import {
   sqlOne,
   textCell,
   together,
+  AFTER_ASCII,
   type SqlAttempt,
   type SqlCall,
   type SqlDatabase,
@@ -40,9 +41,6 @@ import { countRun } from './sql-usage.ts';
 
 const tombstones = sqlShape(deletedRunShape, 'by');
 const newRuns = sqlShape(newRunShape);
-
-/** Sorts after every character that the name of a note may have. */
-export const AFTER_ASCII = '\u007f';
 
 /** The space that streams of deleted runs move to. No store can be opened on it: no name of a space begins so. */
 export function hiddenSpace(space: string): string {

@@ -1,8 +1,9 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
 import { isUnchanged } from '../run-rules.ts';
-import { AFTER_ASCII, removeStreams } from './sql-deletion.ts';
+import { removeStreams } from './sql-deletion.ts';
 import {
+  AFTER_ASCII,
   numberCell,
   sql,
   sqlOne,

@@ -92,6 +92,11 @@ function* finishSpace(space: string): SqlWork<boolean> {
     ),
     sql('DELETE FROM removed_spaces WHERE space = ?', space),
   ]);
+  yield sql(
+    `DELETE FROM notes WHERE space = ? AND name >= 'documents/' AND name < 'documents0' AND NOT EXISTS
+       (SELECT 1 FROM projects WHERE projects.space = notes.space)`,
+    space,
+  );
   return true;
 }
 

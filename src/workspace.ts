@@ -1,0 +1,62 @@
+/**
+ * `quark-sdk/workspace`: what people set up beside their runs: saved views of charts, documents of a project, settings of charts, and
+ * formulas of metrics.
+ */
+export {
+  deleteView,
+  listViews,
+  readView,
+  saveView,
+  setDefaultView,
+  type SavedView,
+  type SavedViewHeader,
+  type SaveViewOptions,
+} from './workspace/views.ts';
+export {
+  CHART_MARK_KINDS,
+  VIEW_LIMITS,
+  viewFromJson,
+  viewToJson,
+  type ChartMarkKind,
+  type ChartsView,
+  type ViewPanel,
+  type ViewSection,
+} from './workspace/view-shape.ts';
+export {
+  deleteDocument,
+  findDocument,
+  listDocuments,
+  MAX_PROJECT_DOCUMENTS,
+  putDocument,
+} from './workspace/documents.ts';
+export {
+  MAX_DOCUMENT_BYTES,
+  type DocumentHeader,
+  type NewDocument,
+  type StoredDocument,
+} from './records/shapes/document.ts';
+export type { DocumentUpdate } from './store/documents.ts';
+export {
+  chartSettings,
+  DEFAULT_CHART_CHOICES,
+  DEFAULT_CHART_SETTINGS,
+  isChartAxis,
+  levelOfChoice,
+  MAX_SMOOTHING,
+  SMOOTHING_KINDS,
+  type ChartAxis,
+  type ChartChoice,
+  type ChartChoices,
+  type ChartSettings,
+  type SmoothingKind,
+} from './workspace/chart-settings.ts';
+export {
+  FORMULA_FUNCTIONS,
+  formulaKey,
+  MAX_FORMULA_CHARS,
+  parseFormula,
+  type Formula,
+  type FormulaFunction,
+  type FormulaNode,
+} from './workspace/formula.ts';
+export { evaluateFormula, type FormulaSeries } from './workspace/evaluate-formula.ts';

@@ -1,0 +1,217 @@
+/** Saved views of the charts of a project: made on the page, and by programs. */
+import { readOptions, optional as optionalRule } from '../base/options.ts';
+import { checkCount } from '../base/assert.ts';
+import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
+import { checkLabel, checkStorable } from '../base/names.ts';
+import { xxh32 } from '../base/xxh32.ts';
+import type { DocumentHeader, StoredDocument } from '../records/shapes/document.ts';
+import type { Store } from '../store/store.ts';
+import { deleteDocument, findDocument, listDocuments, putDocument } from './documents.ts';
+import { checkView, viewFromJson, viewToJson, type ChartsView } from './view-shape.ts';
+
+const KIND = 'view';
+/** Which view a project opens with. */
+const CHOICE = { kind: 'view-choice', id: 'default' } as const;
+
+/** What a list says of a saved view. */
+export type SavedViewHeader = Pick<
+  DocumentHeader,
+  'id' | 'name' | 'author' | 'revision' | 'createdAtMs' | 'updatedAtMs'
+> & {
+  /** Whether the project opens with it. */
+  readonly isDefault: boolean;
+};
+
+/** A saved view. */
+export type SavedView = SavedViewHeader & { readonly view: ChartsView };
+
+/** How a view is saved. */
+export type SaveViewOptions = {
+  /** The view that it replaces, also under another name; unless given, that of the same name, if there is one. */
+  readonly id?: string;
+  /** The revision that it has now, 0 for none: it is saved only if that is so. Default: whatever is there is replaced. */
+  readonly expected?: number;
+  /** Who saves it, where the store does not know. */
+  readonly author?: string;
+};
+
+/**
+ * Saves a view of the charts of a project: what the page of each of its runs offers under this name. A view of the same name is
+ * replaced.
+ *
+ * @param view `project`, `name`, and `sections`: each has a `title` and `panels`; a panel has `metrics` and perhaps `formulas`.
+ *   Settings (`axis`, `logY`, `smoothing`, `smoothingAmount` from 0 to 0.99, ...) may stand at each of the three levels, and what one
+ *   does not say is as the level above says. At most 200 sections and 2,000 panels
+ * @returns the view as saved
+ * @throws {QuarkError} `invalid_input` naming the field, before anything is written; `unsupported` where the store has no documents
+ * @throws {SessionStoreError} `missing` when there is no such project; `busy` when the view has not the expected revision any more, with
+ *   `details.revision`; `read_only`, `unauthorised`
+ * @example
+ * await saveView(store, {
+ *   project: 'digits',
+ *   name: 'Losses',
+ *   smoothingAmount: 0.6,
+ *   sections: [{ title: 'Loss', panels: [{ metrics: ['train/loss', 'val/loss'], formulas: ['val/loss - train/loss'], logY: true }] }],
+ * });
+ */
+export async function saveView(
+  store: Store,
+  view: ChartsView & { readonly project: string },
+  options: SaveViewOptions = {},
+): Promise<SavedView> {
+  const { project, ...given } = { ...view };
+  checkStorable('project', project);
+  checkView(given);
+  const { author, expected, id } = readOptions('options', options, {
+    id: optionalRule(checkLabel),
+    expected: optionalRule(checkCount),
+    author: optionalRule(checkLabel),
+  });
+  const known = await listDocuments(store, project, KIND);
+  const sameName = known.find((one) => one.name === given.name);
+  if (id !== undefined && sameName !== undefined && sameName.id !== id)
+    throw invalidInput('view.name', given.name, 'a name that no other view of the project has');
+  const document = {
+    kind: KIND,
+    id: id ?? sameName?.id ?? idOf(given.name),
+    name: given.name,
+    author: author ?? null,
+    body: viewToJson(given),
+  };
+  const done = await putDocument(store, project, document, expected);
+  if (done.kind === 'conflict') throw changedMeanwhile(given.name, done.document);
+  return savedView(done.document, await defaultId(store, project));
+}
+
+/**
+ * The saved views of a project, ordered by name; none of a project that is not there.
+ *
+ * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
+ * @example
+ * for (const { name, isDefault } of await listViews(store, 'digits')) console.log(isDefault ? `${name} *` : name);
+ */
+export async function listViews(
+  store: Store,
+  project: string,
+): Promise<readonly SavedViewHeader[]> {
+  const all = await listDocuments(store, project);
+  const hasChoice = all.some(({ kind }) => kind === CHOICE.kind);
+  const chosen = hasChoice ? await defaultId(store, project) : undefined;
+  return all
+    .filter(({ kind }) => kind === KIND)
+    .map((one) => headerOf(one, chosen))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+/**
+ * A saved view; undefined where there is none.
+ *
+ * @param nameOrId its name, or its id, which stays when it is renamed
+ * @throws {QuarkError} `invalid_input`, also where what is stored is no view; `unsupported` where the store has no documents
+ * @example
+ * const saved = await readView(store, 'digits', 'Losses');
+ */
+export async function readView(
+  store: Store,
+  project: string,
+  nameOrId: string,
+): Promise<SavedView | undefined> {
+  const header = await findHeader(store, project, nameOrId);
+  if (header === undefined) return undefined;
+  const found = await findDocument(store, project, KIND, header.id);
+  return found === undefined ? undefined : savedView(found, await defaultId(store, project));
+}
+
+/**
+ * Deletes a saved view.
+ *
+ * @returns whether it was there
+ * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
+ * @throws {SessionStoreError} `read_only`, `unauthorised`
+ * @example
+ * await deleteView(store, 'digits', 'Losses');
+ */
+export async function deleteView(
+  store: Store,
+  project: string,
+  nameOrId: string,
+): Promise<boolean> {
+  const header = await findHeader(store, project, nameOrId);
+  if (header === undefined) return false;
+  if ((await defaultId(store, project)) === header.id)
+    await deleteDocument(store, project, CHOICE.kind, CHOICE.id);
+  return deleteDocument(store, project, KIND, header.id);
+}
+
+/**
+ * Says with which view a project opens.
+ *
+ * @param nameOrId the view; null for none, so that sections come from the names of metrics
+ * @throws {QuarkError} `invalid_input`, also where there is no such view; `unsupported` where the store has no documents
+ * @throws {SessionStoreError} `missing` when there is no such project; `read_only`, `unauthorised`
+ * @example
+ * await setDefaultView(store, 'digits', 'Losses');
+ */
+export async function setDefaultView(
+  store: Store,
+  project: string,
+  nameOrId: string | null,
+): Promise<void> {
+  if (nameOrId === null) {
+    await deleteDocument(store, project, CHOICE.kind, CHOICE.id);
+    return;
+  }
+  const header = await findHeader(store, project, nameOrId);
+  if (header === undefined)
+    throw invalidInput('view', nameOrId, `the name or id of a view of project ${show(project)}`);
+  const body = JSON.stringify({ view: header.id });
+  await putDocument(store, project, { ...CHOICE, name: 'default view', body });
+}
+
+async function findHeader(
+  store: Store,
+  project: string,
+  nameOrId: string,
+): Promise<DocumentHeader | undefined> {
+  checkLabel('view', nameOrId);
+  const all = await listDocuments(store, project, KIND);
+  return all.find(({ name }) => name === nameOrId) ?? all.find(({ id }) => id === nameOrId);
+}
+
+async function defaultId(store: Store, project: string): Promise<string | undefined> {
+  const found = await findDocument(store, project, CHOICE.kind, CHOICE.id);
+  if (found === undefined) return undefined;
+  const { view } = Object(JSON.parse(found.body)) as { readonly view?: unknown };
+  return typeof view === 'string' ? view : undefined;
+}
+
+function headerOf(document: DocumentHeader, chosen: string | undefined): SavedViewHeader {
+  const { author, createdAtMs, id, name, revision, updatedAtMs } = document;
+  return { id, name, author, revision, createdAtMs, updatedAtMs, isDefault: id === chosen };
+}
+
+function savedView(document: StoredDocument, chosen: string | undefined): SavedView {
+  return {
+    ...headerOf(document, chosen),
+    view: { ...viewFromJson(document.body), name: document.name },
+  };
+}
+
+/** Two programs that save a view of one name at once save one view. */
+function idOf(name: string): string {
+  const bytes = new TextEncoder().encode(name);
+  const words = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40);
+  return `v${words.startsWith('-') ? '' : '-'}${words}-${xxh32(bytes).toString(16)}`;
+}
+
+function changedMeanwhile(name: string, now: StoredDocument | null): SessionStoreError {
+  const what = now === null ? 'deleted' : 'changed';
+  return new SessionStoreError(
+    'busy',
+    `The view ${show(name)} was ${what} meanwhile${now?.author ? ` by ${show(now.author)}` : ''}. Nothing was saved. Read it again, or save under another name.`,
+    { details: { name, revision: now?.revision ?? 0, httpStatus: 409 } },
+  );
+}
