@@ -33,6 +33,7 @@ export type {
   RocCurve,
 } from './instruments/media/evaluation.ts';
 export type { ImageInput, ImagePixels, ImageTensor } from './instruments/media/image.ts';
+export { describeImage } from './instruments/media/png.ts';
 export type { TableCell, TableContent, TableInput } from './instruments/media/table.ts';
 export type { AudioInput, AudioSamples } from './instruments/media/wav.ts';
 export {

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { isQuarkError, type Store } from 'quark-sdk';
+import { isQuarkError, type RunReader, type Store } from 'quark-sdk';
 import { hrefOf } from '../route/route.ts';
 import {
   deletedText,
@@ -72,7 +72,7 @@ export default function RunDetail(props: {
       <RunHead feed={feed} watch={watch} resumeHref={props.resumeHref(feed)} />
       <Problems feed={feed} watch={watch} tombstone={tombstone} />
       <LastValues feed={feed} nowMs={watch.nowMs.value} />
-      <RunBar runId={runId} tab={tab} />
+      <RunBar run={feed.reader} tab={tab} />
       <div class="run-columns" data-facts={areFactsShown.value ? 'shown' : 'hidden'}>
         <div class="run-main">
           <TabView tab={tab} of={{ feed, watch, charts }} />
@@ -84,10 +84,10 @@ export default function RunDetail(props: {
 }
 
 /** The tabs, and the switch of the column beside them. */
-function RunBar({ runId, tab }: { readonly runId: string; readonly tab: RunTab }): JSX.Element {
+function RunBar({ run, tab }: { readonly run: RunReader; readonly tab: RunTab }): JSX.Element {
   return (
     <div class="run-bar row">
-      <RunTabs runId={runId} shown={tab} />
+      <RunTabs runId={run.run.id} shown={tab} run={run} />
       <Button
         isSmall
         class="push"

@@ -494,6 +494,7 @@ describe('exported names', () => {
         "MEDIA_KINDS",
         "MediaLogger",
         "compareCode",
+        "describeImage",
         "loadMedia",
         "loadModel",
         "readMedia",

@@ -1,5 +1,6 @@
 /** What a tab of a run's page declares, and what its view is given. */
 import type { ComponentType } from 'preact';
+import type { RunReader } from 'quark-sdk';
 import type { ChartView } from '../../charts/chart-view.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import type { RunWatch } from './run-watch.ts';
@@ -14,7 +15,12 @@ export type TabProps = {
 };
 
 /** One tab. `id` is the value of `view` in the address. */
-export type RunTab = { readonly id: string; readonly title: string } & (
+export type RunTab = {
+  readonly id: string;
+  readonly title: string;
+  /** Whether the run has something for the tab, which is asked again while it has not. Without it the tab is always there. */
+  readonly isOffered?: (run: RunReader) => Promise<boolean>;
+} & (
   | {
       /** Drawn with the page. */
       readonly view: ComponentType<TabProps>;

@@ -3,22 +3,15 @@ import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { ParameterDistributionRecord, ReadableRun } from 'quark-sdk/probes';
-import { HeatLegend } from '../../charts/heat-legend.tsx';
-import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
-import { stepsText } from '../../charts/layer-grid.ts';
+import { MIN_COLUMN_PX } from '../../charts/heat-map.tsx';
+import { histogramGrid, type HistogramGrid } from '../../media/distribution/histogram-grid.ts';
+import { HEAT_ROWS, HistogramHeat, NO_GRID } from '../../media/distribution/histogram-heat.tsx';
 import { Segmented } from '../../parts/controls.tsx';
-import { formatCount, formatTick, formatValue, rounded } from '../../parts/format.ts';
 import { HowTo } from '../../parts/notices.tsx';
 import { setterOf } from '../../parts/signals.ts';
 import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import { HistogramFeed } from './feed.ts';
-import { histogramGrid, type HistogramGrid } from './histogram-grid.ts';
 import { shortParameter } from './layer-table.ts';
-
-const ROWS = 40;
-const ROW_PX = 5;
-/** Rows from one label to the next. */
-const LABEL_ROWS = 8;
 
 type DistributionType = ParameterDistributionRecord['distributionType'];
 const TYPE_LABELS: Readonly<Record<DistributionType, string>> = {
@@ -114,15 +107,8 @@ function HistogramPanel(
     const own = props.records.filter(
       (record) => record.parameterName === parameter && record.distributionType === type,
     );
-    return histogramGrid(own, ROWS, Math.floor(width.value / MIN_COLUMN_PX)) ?? NO_GRID;
+    return histogramGrid(own, HEAT_ROWS, Math.floor(width.value / MIN_COLUMN_PX)) ?? NO_GRID;
   });
-  const cells = useComputed((): HeatCells => ({
-    columns: grid.value.columns,
-    rowCount: grid.value.columns.length === 0 ? 0 : ROWS,
-    shades: grid.value.shades,
-    ramp: 'sequential',
-  }));
-  const { columns, edges, maxShare } = grid.value;
   return (
     <section
       class="panel card heat-panel"
@@ -135,61 +121,7 @@ function HistogramPanel(
           <span class="quiet layer-type">{type} of an element by step</span>
         </h3>
       </header>
-      {columns.length === 0 && <p class="nothing">None of them has a finite element.</p>}
-      <HeatMap
-        label={`Histograms of ${parameter} over ${formatCount(columns.length)} columns of steps`}
-        cells={cells}
-        rowPx={ROW_PX}
-        rowGap={0}
-        wordsOf={(row, column) => histogramWords(grid.value, row, column)}
-        onWidth={setterOf(width)}
-      >
-        {columns.length > 0 && <RowLabels edges={edges} />}
-      </HeatMap>
-      <HeatLegend
-        ramp="sequential"
-        unit="share of the elements"
-        ticks={[
-          { share: 0, text: '0' },
-          { share: 1, text: `${formatTick(rounded(maxShare * 100, 2))} %` },
-        ]}
-        hasBad={false}
-      />
+      <HistogramHeat name={parameter} grid={grid} onWidth={setterOf(width)} />
     </section>
   );
-}
-
-/** Values at some of the edges between rows. */
-function RowLabels({ edges }: { readonly edges: Float64Array }): JSX.Element {
-  return (
-    <>
-      {Array.from({ length: ROWS / LABEL_ROWS + 1 }, (_, at) => (
-        <span key={at} class="heat-value" style={{ top: `${at * LABEL_ROWS * ROW_PX}px` }}>
-          {formatTick(rounded(edges[at * LABEL_ROWS] ?? 0))}
-        </span>
-      ))}
-    </>
-  );
-}
-
-const NO_GRID: HistogramGrid = {
-  columns: [],
-  edges: new Float64Array(0),
-  shares: new Float64Array(0),
-  shades: new Int16Array(0),
-  maxShare: 0,
-};
-
-function histogramWords(grid: HistogramGrid, row: number, column: number): CellWords | undefined {
-  const at = grid.columns[column];
-  if (at === undefined) return undefined;
-  const share = grid.shares[row * grid.columns.length + column] ?? 0;
-  return {
-    title: `${at.stepCount > 1 ? 'Steps' : 'Step'} ${stepsText(at)}`,
-    lines: [
-      ['from', formatValue(grid.edges[row + 1] ?? 0)],
-      ['to', formatValue(grid.edges[row] ?? 0)],
-      ['elements', `${formatValue(share * 100)} %`],
-    ],
-  };
 }

@@ -59,7 +59,11 @@ function chunk(type: string, content: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Kind and size of an encoded image, as its first bytes say; undefined for what is none. */
+/**
+ * Kind and size in pixels of an encoded image, as its first bytes say; undefined for what is no PNG, JPEG or GIF file. Nothing is decoded.
+ *
+ * @example describeImage(bytes); // { mimeType: 'image/png', width: 28, height: 28 }
+ */
 export function describeImage(bytes: Uint8Array):
   | {
       readonly mimeType: 'image/png' | 'image/jpeg' | 'image/gif';

@@ -14,6 +14,7 @@ export function pagePolicy(connect: string): string {
     "worker-src 'self' blob:",
     "style-src 'self'",
     "img-src 'self' data: blob:",
+    'media-src blob:',
     "font-src 'self'",
     `connect-src ${connect}`,
     "base-uri 'none'",

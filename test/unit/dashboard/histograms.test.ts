@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { exposureRows, reasonText } from '../../../dashboard/run/batches/batch-text.ts';
 import { formatBytes, formatMetric } from '../../../dashboard/parts/format.ts';
 import { groupMetrics, isMachineMetric, legendName } from '../../../dashboard/charts/group.ts';
-import { histogramGrid, spread } from '../../../dashboard/run/layers/histogram-grid.ts';
+import { histogramGrid, spread } from '../../../dashboard/media/distribution/histogram-grid.ts';
 import { EMPTY_SHADE } from '../../../dashboard/charts/layer-grid.ts';
 import { costText, probeCost } from '../../../dashboard/run/layers/probe-cost.ts';
 import { runs } from '../../support/property.ts';

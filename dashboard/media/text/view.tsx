@@ -1,0 +1,186 @@
+/** Texts over steps, and what differs between two steps. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { MediaItem } from 'quark-sdk/media';
+import { choiceText } from '../../parts/address-text.ts';
+import { useAddressed } from '../../parts/addressed.ts';
+import { CopyButton, Segmented } from '../../parts/controls.tsx';
+import { formatCount } from '../../parts/format.ts';
+import { Markdown } from '../../parts/markdown/markdown.tsx';
+import { setterOf } from '../../parts/signals.ts';
+import { t } from '../../parts/t.ts';
+import { useContent } from '../content.ts';
+import { ContentProblem, atText } from '../item-caption.tsx';
+import { MediaPanel } from '../media-panel.tsx';
+import type { KindProps } from '../kind-view.ts';
+import { mediaOf, type MediaRun } from '../media-feed.ts';
+import { itemNear } from '../media-steps.ts';
+import { diffTexts, type DiffLine } from './diff.ts';
+
+/** A longer text is cut for the page. */
+const MAX_SHOWN_CHARS = 200_000;
+const MAX_SHOWN_LINES = 5000;
+const MODES = ['text', 'before', 'first'] as const;
+type Mode = (typeof MODES)[number];
+
+/** The texts of runs. */
+export default function TextsView({ keys, runs, step }: KindProps): JSX.Element {
+  const mode = useSignal<Mode>('text');
+  useAddressed('text', mode, choiceText(MODES));
+  return (
+    <>
+      <div class="media-tools row wrap gap-12">
+        <Segmented
+          label={t('What is shown of the texts')}
+          options={[
+            { value: 'text', label: t('Text') },
+            { value: 'before', label: t('Changes since the step before') },
+            { value: 'first', label: t('Changes since the first step') },
+          ]}
+          value={mode.value}
+          onChange={setterOf(mode)}
+        />
+      </div>
+      <div class="text-grid" data-runs={runs.length}>
+        {keys.flatMap((key) =>
+          runs.map((run) => {
+            const items = mediaOf(run, 'text').filter((item) => item.key === key);
+            const item = itemNear(items, step.value);
+            return (
+              <MediaPanel
+                key={`${run.runId} ${key}`}
+                name={key}
+                run={run}
+                item={item}
+                step={step.value}
+                isOneOfMany={runs.length > 1}
+              >
+                {item !== undefined && (
+                  <TextBody
+                    run={run}
+                    item={item}
+                    before={mode.value === 'text' ? undefined : earlier(items, item, mode.value)}
+                    isDiff={mode.value !== 'text'}
+                  />
+                )}
+              </MediaPanel>
+            );
+          }),
+        )}
+      </div>
+    </>
+  );
+}
+
+function earlier(
+  items: readonly MediaItem<'text'>[],
+  item: MediaItem<'text'>,
+  mode: Mode,
+): MediaItem<'text'> | undefined {
+  const at = items.indexOf(item);
+  const found = mode === 'first' ? items[0] : items[at - 1];
+  return found === item ? undefined : found;
+}
+
+function TextBody(props: {
+  readonly run: MediaRun;
+  readonly item: MediaItem<'text'>;
+  readonly before: MediaItem<'text'> | undefined;
+  readonly isDiff: boolean;
+}): JSX.Element {
+  const { before, isDiff, item, run } = props;
+  const text = useContent(run.source, item);
+  const other = useContent(run.source, before);
+  const problem = text.error ?? other.error;
+  if (problem !== undefined) return <ContentProblem error={problem} />;
+  if (text.found === undefined) return <span class="skeleton" style={{ width: '60%' }} />;
+  const words = text.found.value;
+  if (!isDiff)
+    return item.metadata.format === 'markdown' ? (
+      <Markdown text={words} topLevel={4} />
+    ) : (
+      <PlainText text={words} label={item.key} />
+    );
+  if (before === undefined)
+    return <p class="quiet small">{t('There is no earlier step to compare with.')}</p>;
+  if (other.found === undefined) return <span class="skeleton" style={{ width: '60%' }} />;
+  return (
+    <>
+      <p class="quiet small">{t('Compared with {position}', { position: atText(before) })}</p>
+      <TextDiff before={other.found.value} after={words} label={item.key} />
+    </>
+  );
+}
+
+/** A text as it is: nothing in it is markup. */
+export function PlainText(props: { readonly text: string; readonly label: string }): JSX.Element {
+  const { label, text } = props;
+  const isCut = text.length > MAX_SHOWN_CHARS;
+  return (
+    <div class="text-body">
+      <CopyButton text={text} label={t('Copy the text')} />
+      <pre class="code" tabIndex={0} role="region" aria-label={label} dir="auto">
+        {isCut ? text.slice(0, MAX_SHOWN_CHARS) : text}
+      </pre>
+      {isCut && (
+        <p class="quiet small">
+          {t('The first {shown} of {count} characters are shown.', {
+            shown: formatCount(MAX_SHOWN_CHARS),
+            count: formatCount(text.length),
+          })}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function TextDiff(props: {
+  readonly before: string;
+  readonly after: string;
+  readonly label: string;
+}): JSX.Element {
+  const { after, before, label } = props;
+  const lines = useMemo(
+    () => diffTexts(before.slice(0, MAX_SHOWN_CHARS), after.slice(0, MAX_SHOWN_CHARS)),
+    [before, after],
+  );
+  const count = (kind: DiffLine['kind']): string =>
+    formatCount(lines.filter((line) => line.kind === kind).length);
+  return (
+    <>
+      <p class="small" data-testid="diff-summary">
+        {t('{added} lines added, {removed} removed', {
+          added: count('added'),
+          removed: count('removed'),
+        })}
+      </p>
+      <pre
+        class="code text-diff"
+        tabIndex={0}
+        role="region"
+        aria-label={t('Changes of {name}', { name: label })}
+      >
+        {lines.slice(0, MAX_SHOWN_LINES).map((line, at) => (
+          <span key={at} class="diff-line" data-kind={line.kind}>
+            <span class="diff-sign" aria-hidden="true">
+              {line.kind === 'same' ? ' ' : line.kind === 'added' ? '+' : '−'}
+            </span>
+            <span>
+              {line.kind !== 'same' && (
+                <span class="sr-only">{line.kind === 'added' ? t('added:') : t('removed:')} </span>
+              )}
+              {line.words.map((word, i) =>
+                word.isChanged ? (
+                  <mark key={i}>{word.text}</mark>
+                ) : (
+                  <span key={i}>{word.text}</span>
+                ),
+              )}
+            </span>
+          </span>
+        ))}
+      </pre>
+    </>
+  );
+}

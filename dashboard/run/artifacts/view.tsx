@@ -1,0 +1,10 @@
+/** The "Artifacts" tab: everything of the run that is no number, with previews and downloads. */
+import type { JSX } from 'preact';
+import { ArtifactBrowser } from '../../media/artifact/artifacts.tsx';
+import type { TabProps } from '../feed/tab.ts';
+
+/** The artifacts of the run. */
+export default function ArtifactsView({ feed, watch }: TabProps): JSX.Element {
+  void watch.nowMs.value;
+  return <ArtifactBrowser source={feed.reader} isLive={feed.isLive} />;
+}
