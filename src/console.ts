@@ -13,6 +13,7 @@ export {
 export {
   readConsole,
   type ConsoleFilter,
+  type ConsolePosition,
   type ConsoleRead,
 } from './instruments/console/read-console.ts';
 export {

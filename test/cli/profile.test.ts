@@ -163,4 +163,32 @@ describe('quark watch', () => {
       expect(line.length).toBeLessThan(60);
     expect(io.out.endsWith('\n')).toBe(true);
   });
+
+  it('writes JSON lines with progress and values where they are new', async () => {
+    const session = await startRun({ project: 'live', storageDir: folder, handleSignals: false });
+    await session.setTotal({ steps: 100 });
+    const metrics = new MetricsLogger(session);
+    metrics.log('train/loss', 2.5, { step: 0 });
+    await session.flush();
+    const io = new FakeIo({ cwd: folder });
+    const watching = runCli(['watch', session.runId, '--json'], io);
+    await io.sees(/"steps":1,/);
+    metrics.log('train/loss', Number.NaN, { step: 49 });
+    await session.endRun();
+    expect(await watching).toBe(0);
+    await session.close();
+    const lines = io.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => 'progress' in line);
+    expect(lines[0]).toMatchObject({
+      progress: { steps: 1, total_steps: 100, share: 0.01 },
+      values: { 'train/loss': 2.5 },
+    });
+    expect(lines.at(-1)).toMatchObject({
+      progress: { steps: 50 },
+      values: { 'train/loss': 'NaN' },
+    });
+  });
 });

@@ -21,8 +21,7 @@ import {
 } from '../support/command.ts';
 import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { durationMs } from '../support/durations.ts';
-import { onTerminal, table, type Style } from '../support/text.ts';
-import { severityColor } from './analyze.ts';
+import { severityColor, onTerminal, table, type Style } from '../support/text.ts';
 
 export const alertsCommand: Command = {
   spec: {

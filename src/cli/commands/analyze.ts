@@ -17,7 +17,7 @@ import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/an
 import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
 import { ROLE_OPTIONS } from '../support/role-options.ts';
-import { onTerminal, table, type Style } from '../support/text.ts';
+import { severityColor, onTerminal, table, type Style } from '../support/text.ts';
 
 export const analyzeCommand: Command = {
   spec: {
@@ -166,12 +166,6 @@ function describeData(
       return `\n${style.bold(title)}\n${note}\n${table(shown, rows, width, style)}`;
     })
     .join('');
-}
-
-/** The colour of a severity. */
-export function severityColor(style: Style, severity: string): (text: string) => string {
-  if (severity === 'critical' || severity === 'error') return style.red;
-  return severity === 'warning' ? style.yellow : style.blue;
 }
 
 function statusColor(style: Style, status: string): (text: string) => string {

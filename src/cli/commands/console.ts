@@ -5,6 +5,7 @@ import {
   readConsole,
   type ConsoleLevel,
   type ConsoleLine,
+  type ConsoleRead,
   type ConsoleSpan,
 } from '../../console.ts';
 import { withControlsShown } from '../../base/control-characters.ts';
@@ -17,10 +18,14 @@ import {
   withStore,
   type Command,
 } from '../support/command.ts';
+import type { CliIo } from '../support/io.ts';
+import { untilEnded } from '../support/until-ended.ts';
 import { UsageError } from '../support/args.ts';
 import { counted, onTerminal, type Style } from '../support/text.ts';
 
 const LINES_PER_WRITE = 500;
+/** Of two seconds. */
+const MAX_NEW_LINES = 1_000_000;
 
 export const consoleCommand: Command = {
   spec: {
@@ -40,6 +45,10 @@ export const consoleCommand: Command = {
         value: 'SOURCE',
         help: `Only lines of this source: ${CONSOLE_SOURCES.join(', ')}.`,
       },
+      follow: {
+        kind: 'flag',
+        help: 'Go on with what is printed until the run ends, or Ctrl-C. With --json, a JSON line for each line.',
+      },
       times: { kind: 'flag', help: 'Show the time of each line.' },
       json: JSON_OPTION,
     },
@@ -51,34 +60,52 @@ export const consoleCommand: Command = {
   run: ({ io, args, style }) =>
     withStore({ io, args }, async (store) => {
       const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const { droppedLines, lines, problems, storedLines } = await readConsole(reader, {
-        limit: args.count('limit'),
+      const filter = {
         levels: chosen('level', args.list('level'), CONSOLE_LEVELS),
         sources: chosen('source', args.list('source'), CONSOLE_SOURCES),
-      });
-      if (args.flag('json')) {
-        const rows = lines.map(lineJson);
-        await io.stdout.write(
-          jsonText({ lines: rows, stored_lines: storedLines, dropped_lines: droppedLines }),
+      };
+      const withTimes = args.flag('times');
+      const isJson = args.flag('json');
+      const print = ({ lines }: ConsoleRead): Promise<void> =>
+        write(
+          io,
+          lines.map((line) =>
+            isJson ? JSON.stringify(lineJson(line)) : lineText(line, withTimes, style),
+          ),
         );
-      } else if (lines.length === 0) await io.stderr.write('No lines.\n');
-      else {
-        const withTimes = args.flag('times');
-        for (let from = 0; from < lines.length; from += LINES_PER_WRITE) {
-          const some = lines.slice(from, from + LINES_PER_WRITE);
-          await io.stdout.write(
-            some.map((line) => `${lineText(line, withTimes, style)}\n`).join(''),
-          );
-        }
-      }
-      if (droppedLines > 0)
+      let read = await readConsole(reader, { ...filter, limit: args.count('limit') });
+      if (args.flag('follow')) {
+        await print(read);
+        await untilEnded(io, reader, async () => {
+          const { position: after } = read;
+          read = await readConsole(reader, { ...filter, after, limit: MAX_NEW_LINES });
+          await print(read);
+        });
+      } else if (isJson) await io.stdout.write(wholeJson(read));
+      else if (read.lines.length === 0) await io.stderr.write('No lines.\n');
+      else await print(read);
+      if (read.droppedLines > 0)
         await io.stderr.write(
-          `note: ${counted(droppedLines, 'line')} were dropped: the program printed faster than they could be stored.\n`,
+          `note: ${counted(read.droppedLines, 'line')} were dropped: the program printed faster than they could be stored.\n`,
         );
-      for (const problem of problems) await io.stderr.write(`warning: ${onTerminal(problem)}\n`);
+      for (const problem of read.problems)
+        await io.stderr.write(`warning: ${onTerminal(problem)}\n`);
       return EXIT.ok;
     }),
 };
+
+async function write(io: CliIo, lines: readonly string[]): Promise<void> {
+  for (let from = 0; from < lines.length; from += LINES_PER_WRITE)
+    await io.stdout.write(`${lines.slice(from, from + LINES_PER_WRITE).join('\n')}\n`);
+}
+
+function wholeJson({ droppedLines, lines, storedLines }: ConsoleRead): string {
+  return jsonText({
+    lines: lines.map(lineJson),
+    stored_lines: storedLines,
+    dropped_lines: droppedLines,
+  });
+}
 
 function chosen<T extends string>(
   option: string,

@@ -20,7 +20,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { columns } from '../support/args.ts';
-import { progressText } from '../support/run-progress.ts';
+import { progressJson, progressText } from '../support/run-progress.ts';
 import { counted, localTime, onTerminal, shortNumber, table, type Style } from '../support/text.ts';
 
 export const showCommand: Command = {
@@ -86,18 +86,6 @@ function countTypes(records: readonly ArtifactRecord[]): Readonly<Record<string,
 /** Whether the run says how long it is. */
 function hasShare(progress: RunProgress | undefined): progress is RunProgress {
   return progress !== undefined && progress.share !== null;
-}
-
-function progressJson(progress: RunProgress): object {
-  return {
-    steps: progress.steps,
-    total_steps: progress.totalSteps,
-    epoch: progress.epoch,
-    total_epochs: progress.totalEpochs,
-    share: progress.share,
-    step_ms: progress.stepMs,
-    remaining_ms: progress.remainingMs,
-  };
 }
 
 function timerJson(timer: TimerStatistics): object {

@@ -6,6 +6,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { randomBytes } from 'node:crypto';
+import { makeWithParents } from '../../base/node/make-folder.ts';
 import { isQuarkError, QuarkError } from '../../index.ts';
 import { unwritable } from './command.ts';
 
@@ -38,7 +39,7 @@ export class OutputFolder {
   /** Makes the folder where there is none. @throws {QuarkError} `invalid_input` when it cannot be made */
   static async open(path: string, isForced: boolean): Promise<OutputFolder> {
     try {
-      await mkdir(path, { recursive: true });
+      await makeWithParents(path);
       return new OutputFolder(path, await realpath(path), isForced);
     } catch (cause) {
       throw unwritable(path, cause);

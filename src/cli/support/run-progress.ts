@@ -50,3 +50,16 @@ export function progressLine(
   const cut = textWidth(text) > room ? fit(text, room) : text;
   return barWidth === 0 ? cut : `${bar}  ${cut}`;
 }
+
+/** The same for programs. */
+export function progressJson(progress: RunProgress): object {
+  return {
+    steps: progress.steps,
+    total_steps: progress.totalSteps,
+    epoch: progress.epoch,
+    total_epochs: progress.totalEpochs,
+    share: progress.share,
+    step_ms: progress.stepMs,
+    remaining_ms: progress.remainingMs,
+  };
+}

@@ -168,3 +168,9 @@ export function byteText(bytes: number): string {
   for (; value >= 1024 && unit < BYTE_UNITS.length - 1; unit++) value /= 1024;
   return `${unit === 0 ? value : Number(value.toPrecision(3))} ${BYTE_UNITS[unit] ?? ''}`;
 }
+
+/** The colour of a severity. */
+export function severityColor(style: Style, severity: string): (text: string) => string {
+  if (severity === 'critical' || severity === 'error') return style.red;
+  return severity === 'warning' ? style.yellow : style.blue;
+}

@@ -1,8 +1,9 @@
 /** Repairs whose result follows from other stored data. Each is one transaction, which reads the rows again that it changes, because other processes may write. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../base/clock.ts';
+import { makeWithParents } from '../../base/node/make-folder.ts';
 import { inGroups } from '../../base/in-groups.ts';
 import { createId } from '../../base/ids.ts';
 import { createEvent } from '../../session/event-logger.ts';
@@ -202,7 +203,7 @@ async function quarantine(
   const found = await spaces.database.read(() => readSegment(segmentKey));
   if (found === undefined) return false;
   const { bytes, manifest, space } = found;
-  await mkdir(folder, { recursive: true });
+  await makeWithParents(folder);
   const name = `${segmentName(manifest).replaceAll('/', '+')}.${randomBytes(4).toString('hex')}`;
   // Before they are removed: nothing is lost by a repair.
   await writeFile(join(folder, `${name}.json`), JSON.stringify({ space, manifest }, null, 2), {

@@ -1,6 +1,6 @@
 /** What a program printed, read back: of a run that has ended, or goes on. */
 import { invalidInput, isStoreError } from '../../base/errors.ts';
-import { asGiven, numberWhere, positive, readOptions } from '../../base/options.ts';
+import { asGiven, asGivenOr, numberWhere, positive, readOptions } from '../../base/options.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { ArtifactRecord } from '../../records/artifact.ts';
 import { loadArtifact, type ArtifactSource } from '../artifacts/load-artifact.ts';
@@ -24,7 +24,12 @@ export type ConsoleFilter = {
   readonly sources?: readonly ConsoleSource[] | undefined;
   /** Only lines of this instant or later, in UTC epoch milliseconds. Default: all. What was stored before is not read. */
   readonly fromMs?: number | undefined;
+  /** Only lines that were stored after a read: its `position`. */
+  readonly after?: ConsolePosition | undefined;
 };
+
+/** Up to where a console was read: for each capture of the run the number of the line that follows. Plain JSON. */
+export type ConsolePosition = Readonly<Record<string, number>>;
 
 /** Lines of a console. */
 export type ConsoleRead = {
@@ -36,6 +41,8 @@ export type ConsoleRead = {
   readonly storedLines: number;
   /** What could not be read, as sentences. */
   readonly problems: readonly string[];
+  /** Where the next read begins that is to have only new lines: its `after`. */
+  readonly position: ConsolePosition;
 };
 
 /**
@@ -51,12 +58,14 @@ export async function readConsole(
   run: ArtifactSource,
   filter: ConsoleFilter = {},
 ): Promise<ConsoleRead> {
-  const { fromMs, levels, limit, sources } = readOptions('filter', filter, {
+  const { after, fromMs, levels, limit, sources } = readOptions('filter', filter, {
     limit: positive(10_000),
     fromMs: numberWhere((value) => !Number.isNaN(value), 'an instant', -Infinity),
+    after: asGivenOr<ConsolePosition>({}),
     levels: asGiven,
     sources: asGiven,
   });
+  checkPosition(after);
   checkList('filter.levels', levels, CONSOLE_LEVELS);
   checkList('filter.sources', sources, CONSOLE_SOURCES);
   const { damage, records } = await readArtifacts(run, { artifactType: CHUNK_TYPE });
@@ -75,7 +84,9 @@ export async function readConsole(
   for (const { chunk, record } of chunks.toReversed()) {
     // Captures at once: a chunk that was stored before may have lines that are later than some that were read.
     if ((found >= limit && chunk.lastTimeMs < earliest) || chunk.lastTimeMs < fromMs) continue;
-    const lines = await linesOf(run, record, problems);
+    const known = Math.max(0, (after[chunk.captureId] ?? 0) - chunk.firstLine);
+    if (known >= chunk.lineCount) continue;
+    const lines = (await linesOf(run, record, problems)).slice(known);
     const matching = lines.filter(
       ({ level, source, timeMs }) =>
         timeMs >= fromMs &&
@@ -97,7 +108,17 @@ export async function readConsole(
     droppedLines: total(({ droppedLines }) => droppedLines),
     storedLines: total(({ lineCount }) => lineCount),
     problems,
+    position: positionOf(after, chunks),
   };
+}
+
+function positionOf(after: ConsolePosition, chunks: readonly DescribedChunk[]): ConsolePosition {
+  const ends = new Map(Object.entries(after));
+  for (const { chunk } of chunks) {
+    const { captureId, firstLine, lineCount } = chunk;
+    ends.set(captureId, Math.max(ends.get(captureId) ?? 0, firstLine + lineCount));
+  }
+  return Object.fromEntries(ends);
 }
 
 type DescribedChunk = { readonly chunk: ChunkMetadata; readonly record: ArtifactRecord };
@@ -151,4 +172,13 @@ function checkList<T extends string>(
   if (value === undefined) return;
   if (!Array.isArray(value) || !value.every((one) => known.includes(one)))
     throw invalidInput(field, value, `a list of ${known.map((one) => `"${one}"`).join(', ')}`);
+}
+
+function checkPosition(after: ConsolePosition): void {
+  const given: unknown = after;
+  const isPosition =
+    typeof given === 'object' &&
+    given !== null &&
+    Object.values(given).every((line) => Number.isSafeInteger(line));
+  if (!isPosition) throw invalidInput('filter.after', given, 'the position of an earlier read');
 }

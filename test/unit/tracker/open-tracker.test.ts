@@ -175,6 +175,19 @@ describe('a tracker', () => {
     expect(readdirSync(join(file, 'logs'))).toEqual([tracker.runId]);
   });
 
+  it('says at once which folder cannot be written', async () => {
+    // Node's own mkdir does not return for it.
+    const tracker = await openTracker({ provider: 'tensorboard', directory: '/proc/nope' });
+    tracker.scalar('loss', 1);
+    await tracker.flush();
+    expect(tracker.status()).toMatchObject({
+      state: 'failing',
+      error: { code: 'store_failed', reason: 'unwritable' },
+    });
+    expect(tracker.status().error?.message).toContain('/proc/nope');
+    await tracker.close();
+  });
+
   it('says which server does not answer, and why', async () => {
     const { url } = server;
     await server.stop();

@@ -1,13 +1,28 @@
 /** A file that grows at its end, in Node. */
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf, SessionStoreError } from '../../../base/errors.ts';
+import { makeWithParents } from '../../../base/node/make-folder.ts';
 import type { AppendFile } from '../platform.ts';
 
-/** Opens a file in a folder; makes both where they are not there. Nothing else may write to it. */
+/**
+ * Opens a file in a folder; makes both where they are not there. Nothing else may write to it.
+ *
+ * @throws {SessionStoreError} `unwritable`
+ */
 export async function openAppendFile(folder: string, name: string): Promise<AppendFile> {
-  await mkdir(folder, { recursive: true });
-  const file = await open(join(folder, name), 'a+');
-  return new GrowingFile(file, (await file.stat()).size);
+  const path = join(folder, name);
+  try {
+    await makeWithParents(folder);
+    const file = await open(path, 'a+');
+    return new GrowingFile(file, (await file.stat()).size);
+  } catch (cause) {
+    throw new SessionStoreError(
+      'unwritable',
+      `${path} cannot be written. (${messageOf(cause)}) Name a folder that this program may write to.`,
+      { details: { path }, cause },
+    );
+  }
 }
 
 class GrowingFile implements AppendFile {
