@@ -66,6 +66,7 @@ const library: ViteUserConfig = {
         /^@tensorflow\//,
         'onnxruntime-web',
         '@duckdb/node-api',
+        /^@modelcontextprotocol\//,
         '@hono/node-server',
         'pino',
         /^hono(?:\/.+)?$/,

@@ -11,6 +11,7 @@ import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/access/audit.ts';
 import { compareCommand } from './commands/compare.ts';
+import { mcpCommand } from './commands/mcp.ts';
 import { consoleCommand } from './commands/console.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -52,6 +53,7 @@ const COMMANDS: readonly Command[] = [
   eventsCommand,
   artifactsCommand,
   consoleCommand,
+  mcpCommand,
   analyzeCommand,
   alertsCommand,
   silenceCommand,
