@@ -11,7 +11,7 @@ import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/access/audit.ts';
 import { compareCommand } from './commands/compare.ts';
-import { mcpCommand } from './commands/mcp.ts';
+import { mcpCommand } from './mcp/mcp-command.ts';
 import { consoleCommand } from './commands/console.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
 import { demoCommand } from './commands/demo.ts';

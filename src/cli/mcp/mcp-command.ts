@@ -1,7 +1,7 @@
 /** `quark mcp`: runs for coding assistants, over the Model Context Protocol. */
 import { randomBytes } from 'node:crypto';
-import { createMcpServer, loadMcpSdk } from '../mcp/mcp-server.ts';
-import { serveMcp } from '../mcp/mcp-http.ts';
+import { createMcpServer, loadMcpSdk } from './mcp-server.ts';
+import { serveMcp } from './mcp-http.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,
