@@ -30,6 +30,7 @@ export {
   type ProfileValues,
 } from './profile/measures.ts';
 export { ProfileStep } from './base/profile-steps.ts';
+export { profileOutline, type ProfileLine } from './profile/outline.ts';
 export { profileYaml } from './profile/export-yaml.ts';
 export { profileTrace, type ChromeTrace } from './profile/export-trace.ts';
 export { profileJson } from './profile/export-json.ts';

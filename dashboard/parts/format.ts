@@ -148,8 +148,15 @@ export function formatDuration(spanMs: number): string {
   return `${Math.floor(whole / SECONDS_PER_DAY)}d ${hours}h`;
 }
 
-/** A span that was measured: `0.25 ms`, `12.3 ms`, `2m 05s`. Spans of less than a second have four digits. */
+/** Spans below these, in milliseconds, are told in microseconds and nanoseconds. */
+const LEAST_MS = 0.01;
+const LEAST_US = 0.00001;
+
+/** A span that was measured: `90 ns`, `4.2 µs`, `0.25 ms`, `12.3 ms`, `2m 05s`. Spans of less than a second have four digits. */
 export function formatMeasuredSpan(spanMs: number): string {
+  const size = Math.abs(spanMs);
+  if (size > 0 && size < LEAST_US) return `${formatValue(spanMs * 1e6)} ns`;
+  if (size > 0 && size < LEAST_MS) return `${formatValue(spanMs * 1e3)} µs`;
   return spanMs < MS_PER_SECOND ? `${formatValue(spanMs)} ms` : formatDuration(spanMs);
 }
 

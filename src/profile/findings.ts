@@ -1,4 +1,5 @@
 /** What a profile says: where its peak is, what grows and is not given back, how much of the time is not training. */
+import { grouped } from './grouped.ts';
 import { MEMORY_MEASURES } from './measures.ts';
 import type { Profile, ProfileScope } from './profile.ts';
 import { OTHER_STEPS, ProfileStep, TRAINING_STEPS } from '../base/profile-steps.ts';
@@ -53,16 +54,6 @@ const PEAK_MEASURES = ['gpu_bytes', 'rss_bytes', 'page_bytes', 'heap_bytes'] as 
 /** All findings, in a fixed order: peaks, growth, time. */
 export function profileFindings(profile: Profile): readonly ProfileFinding[] {
   return [...peaks(profile), ...growth(profile), ...notTraining(profile)];
-}
-
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }
 
 function peaks(profile: Profile): ProfileFinding[] {

@@ -536,6 +536,7 @@ describe('exported names', () => {
         "compareProfiles",
         "profileFindings",
         "profileJson",
+        "profileOutline",
         "profileTrace",
         "profileYaml",
         "profilerOf",

@@ -15,8 +15,8 @@ import { t } from '../../parts/t.ts';
 /** What a store takes. */
 const MAX_CHARS = 65_536;
 /** Longer notes are folded at first. */
-const FOLD_CHARS = 700;
-const FOLD_LINES = 12;
+const FOLD_CHARS = 400;
+const FOLD_LINES = 6;
 
 type NotesProps = {
   readonly target: ChangeTarget;

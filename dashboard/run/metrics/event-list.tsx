@@ -22,7 +22,8 @@ export function EventList(props: {
   const shownCount = useSignal(SHOWN_AT_FIRST);
   const counts = countBy(props.events, ({ severity }) => severity);
   const matching = props.events.filter(
-    (event) => chosen.value.size === 0 || chosen.value.has(event.severity),
+    // What a program says of its own working, a profile with thousands of checkpoints among it, is there for those who ask.
+    ({ severity }) => (chosen.value.size === 0 ? severity !== 'debug' : chosen.value.has(severity)),
   );
   const shown = matching.slice(-shownCount.value).toReversed();
   return (

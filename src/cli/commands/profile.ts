@@ -6,12 +6,13 @@ import {
   compareProfiles,
   profileFindings,
   profileJson,
+  profileOutline,
   profileTrace,
   profileYaml,
   readProfiles,
   type Profile,
   type ProfileFinding,
-  type ProfileScope,
+  type ProfileLine,
   type StepComparison,
 } from '../../profiler.ts';
 import { columns, UsageError } from '../support/args.ts';
@@ -108,43 +109,36 @@ function exported(profile: Profile, format: string): string {
     : jsonText(profileJson(profile));
 }
 
-/** Scopes of one name in the same scope, as a line. */
-type Line = {
-  readonly name: string;
-  readonly depth: number;
-  readonly scopes: readonly ProfileScope[];
-};
-
 function describe(profile: Profile, width: number | undefined, style: Style): string {
-  const { droppedCheckpoints, endedMs, id, readings, scopes, summary } = profile;
+  const { droppedCheckpoints, endedMs, id, readings, summary } = profile;
   const rows: [string, string][] = Object.entries(summary).map(([name, value]) => [
     name.replace(/_bytes$/, '').replaceAll('_', ' '),
     name.endsWith('_bytes') ? byteText(value) : shortNumber(value),
   ]);
   if (endedMs === null) rows.push(['end', 'none: the program runs, or crashed']);
   if (droppedCheckpoints > 0) rows.push(['left out', counted(droppedCheckpoints, 'checkpoint')]);
-  const lines = linesOf(scopes);
+  const lines = profileOutline(profile);
   const hasGpu = readings.some(({ measure }) => measure === 'gpu_bytes');
   const steps =
     lines.length === 0
       ? ''
-      : table<Line>(
+      : table<ProfileLine>(
           [
             {
               title: 'STEP',
-              cell: ({ depth, name, scopes: all }) =>
-                `${'  '.repeat(depth)}${name}${all.some(({ hasFailed }) => hasFailed) ? ' (failed)' : ''}`,
+              cell: ({ depth, hasFailed, name }) =>
+                `${'  '.repeat(depth)}${name}${hasFailed ? ' (failed)' : ''}`,
               isElastic: true,
             },
             { title: 'TIMES', cell: (line) => String(line.scopes.length), align: 'right' },
-            { title: 'TIME', cell: (line) => msText(timeOf(line)), align: 'right' },
+            { title: 'TIME', cell: (line) => msText(line.totalMs), align: 'right' },
             { title: 'PEAK', cell: (line) => peakOf(line, 'rss_bytes'), align: 'right' },
             { title: 'CHANGE', cell: (line) => changeOf(line), align: 'right' },
             ...(hasGpu
               ? [
                   {
                     title: 'GPU',
-                    cell: (line: Line) => peakOf(line, 'gpu_bytes'),
+                    cell: (line: ProfileLine) => peakOf(line, 'gpu_bytes'),
                     align: 'right',
                   } as const,
                 ]
@@ -164,42 +158,15 @@ function describe(profile: Profile, width: number | undefined, style: Style): st
     .join('\n');
 }
 
-/** Each scope behind the one that it is in. */
-function linesOf(scopes: readonly ProfileScope[]): Line[] {
-  const inside = (parents: ReadonlySet<number | null>, depth: number): Line[] => {
-    const groups = new Map<string, ProfileScope[]>();
-    for (const scope of scopes) {
-      if (!parents.has(scope.parentId)) continue;
-      const group = groups.get(scope.name);
-      if (group === undefined) groups.set(scope.name, [scope]);
-      else group.push(scope);
-    }
-    return [...groups].flatMap(([name, group]) => [
-      { name, depth, scopes: group },
-      ...inside(new Set(group.map(({ id }) => id)), depth + 1),
-    ]);
-  };
-  return inside(new Set([null]), 0);
-}
-
-function timeOf({ scopes }: Line): number {
-  return scopes.reduce((sum, { endMs, startMs }) => sum + ((endMs ?? startMs) - startMs), 0);
-}
-
-function peakOf({ scopes }: Line, measure: string): string {
+function peakOf({ scopes }: ProfileLine, measure: string): string {
   const peaks = scopes.flatMap((scope) => scope.peaks[measure] ?? []);
   return peaks.length === 0 ? '-' : byteText(Math.max(...peaks));
 }
 
 /** Of resident memory, from the start to the end of all of them. */
-function changeOf({ scopes }: Line): string {
-  const changes = scopes.flatMap(({ end, start }) => {
-    const [from, to] = [start['rss_bytes'], end?.['rss_bytes']];
-    return from === undefined || to === undefined ? [] : [to - from];
-  });
-  if (changes.length === 0) return '-';
-  const change = changes.reduce((a, b) => a + b, 0);
-  return `${change < 0 ? '-' : '+'}${byteText(Math.abs(change))}`;
+function changeOf({ rssChange }: ProfileLine): string {
+  if (rssChange === null) return '-';
+  return `${rssChange < 0 ? '-' : '+'}${byteText(Math.abs(rssChange))}`;
 }
 
 /** `812 ms`, `12.3 s`, `4:05` minutes. */
