@@ -13,6 +13,8 @@ export type AxisSeries = {
   readonly repeatedCount: number;
   /** Whether every point is there, in the order in which it was written. */
   readonly isAsWritten: boolean;
+  /** Where each point is in its series; undefined where the points are those of the series, in the same order. */
+  readonly rows: Int32Array | undefined;
   /** How many points at the beginning are what they were in the update before: what was computed from them is valid. */
   readonly stableCount: number;
 };
@@ -54,7 +56,7 @@ export class AxisTrack {
     this.#axis = axis;
     this.startMs = startMs;
     this.scale = scale;
-    this.#latestOnly = axis !== 'time';
+    this.#latestOnly = axis === 'step' || axis === 'epoch';
   }
 
   /** Takes in what the series has got since, and gives all of it. */
@@ -73,6 +75,7 @@ export class AxisTrack {
           missingCount: 0,
           repeatedCount: 0,
           isAsWritten: true,
+          rows: undefined,
           stableCount,
         };
       }
@@ -91,6 +94,7 @@ export class AxisTrack {
       missingCount: this.#missingCount,
       repeatedCount: length - this.#missingCount - this.#ordered.length,
       isAsWritten: false,
+      rows: this.#ordered.rows,
       stableCount,
     };
   }
@@ -116,9 +120,10 @@ export class AxisTrack {
       this.#positions = larger;
     }
     const positions = this.#positions;
-    if (this.#axis === 'time') {
+    if (this.#axis === 'time' || this.#axis === 'wall') {
+      const zeroMs = this.#axis === 'time' ? this.startMs : 0;
       for (let at = from; at < to; at += 1)
-        positions[at] = ((timesMs[at] ?? Number.NaN) - this.startMs) / 1000;
+        positions[at] = ((timesMs[at] ?? Number.NaN) - zeroMs) / 1000;
       return positions;
     }
     const { firstStep, stepsPerEpoch } = this.scale;
@@ -141,13 +146,14 @@ export class AxisTrack {
 }
 
 /** Points by ascending x, whatever order they come in. */
-class OrderedPoints {
+export class OrderedPoints {
   length = 0;
   /** Index of the first point that is not what it was when this was set to the length. */
   changedFrom = 0;
   readonly #latestOnly: boolean;
   #xs: Float64Array = new Float64Array(0);
   #ys: Float64Array = new Float64Array(0);
+  #rows: Int32Array = new Int32Array(0);
 
   constructor(latestOnly: boolean) {
     this.#latestOnly = latestOnly;
@@ -158,6 +164,10 @@ class OrderedPoints {
   }
   get ys(): Float64Array {
     return this.#ys.subarray(0, this.length);
+  }
+  /** The rows that the points were in the columns they came from. */
+  get rows(): Int32Array {
+    return this.#rows.subarray(0, this.length);
   }
 
   /** Adds points `from` to `to` of these columns. Returns how many of them have no x. */
@@ -186,26 +196,34 @@ class OrderedPoints {
     this.changedFrom = Math.min(this.changedFrom, start);
     const oldXs = this.#xs.slice(start, this.length);
     const oldYs = this.#ys.slice(start, this.length);
+    const oldRows = this.#rows.slice(start, this.length);
     const room = this.length + rows.length;
     if (room > this.#xs.length) {
       this.#xs = grown(this.#xs, Math.max(room, 2 * this.length));
       this.#ys = grown(this.#ys, this.#xs.length);
+      const rowsBefore = this.#rows;
+      this.#rows = new Int32Array(this.#xs.length);
+      this.#rows.set(rowsBefore);
     }
     this.length = start;
     let old = 0;
+    const pushOld = (): void => {
+      this.#push(oldXs[old] ?? 0, oldYs[old] ?? Number.NaN, oldRows[old] ?? 0);
+      old += 1;
+    };
     for (const row of rows) {
       const x = xs[row] ?? Number.NaN;
-      for (; old < oldXs.length && (oldXs[old] ?? 0) <= x; old += 1)
-        this.#push(oldXs[old] ?? 0, oldYs[old] ?? Number.NaN);
-      this.#push(x, ys[row] ?? Number.NaN);
+      while (old < oldXs.length && (oldXs[old] ?? 0) <= x) pushOld();
+      this.#push(x, ys[row] ?? Number.NaN, row);
     }
-    for (; old < oldXs.length; old += 1) this.#push(oldXs[old] ?? 0, oldYs[old] ?? Number.NaN);
+    while (old < oldXs.length) pushOld();
   }
 
-  #push(x: number, y: number): void {
+  #push(x: number, y: number, row: number): void {
     if (this.#latestOnly && this.length > 0 && this.#xs[this.length - 1] === x) this.length -= 1;
     this.#xs[this.length] = x;
     this.#ys[this.length] = y;
+    this.#rows[this.length] = row;
     this.length += 1;
   }
 }

@@ -1,83 +1,96 @@
 /** What a chart does not show, said beside its title. */
-import { useComputed, type ReadonlySignal } from '@preact/signals';
+import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import { formatCount, formatValue } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
+import { t } from '../parts/t.ts';
+import { axisWord } from './plot/axis-ticks.ts';
 import type { ChartState } from './chart-state.ts';
 import type { ShownCurve } from './legend.tsx';
-import type { NotShown } from './metric-chart.ts';
 import { countNonFinite } from './reduce.ts';
-import type { InnerRange } from './value-axis.ts';
+import type { InnerRange } from './plot/value-axis.ts';
+
+type Badge = { readonly count: number; readonly text: string; readonly hint: string };
 
 /** What the curves do not show. */
 export function Badges({ chart }: { readonly chart: ChartState }): JSX.Element {
-  const { curves, notShown, range } = chart;
-  const axis = chart.props.view.axis.value;
+  const { curves, drawn, range, settings } = chart;
   const sum = (of: (curve: ShownCurve) => number): number =>
     curves.value.reduce((total, curve) => total + of(curve), 0);
   const nonFinite = useComputed(() =>
-    sum(({ shape, standsFor }) => standsFor?.nonFiniteCount ?? countNonFinite(shape, range.value)),
+    sum(
+      ({ shape, series }) => series.standsFor?.nonFiniteCount ?? countNonFinite(shape, range.value),
+    ),
   );
-  const badges = [
+  const axis = axisWord(settings.value.axis);
+  const unplaced = drawn.value?.data.unplacedCount ?? 0;
+  const repeated = sum(({ points }) => points.repeatedCount);
+  const missing = sum(({ points }) => points.missingCount);
+  const badges: readonly Badge[] = [
     {
-      count: notShown.value.unplacedCount,
-      what: '≤ 0',
-      hint: 'A logarithmic scale has no position for zero and below.',
+      count: unplaced,
+      text: t('{count} ≤ 0', { count: formatCount(unplaced) }),
+      hint: t('A logarithmic scale has no position for zero and below.'),
     },
     {
-      count: sum(({ points }) => points.repeatedCount),
-      what: 'repeated',
-      hint: 'Steps written more than once, as after a resume. The chart shows what was written last.',
+      count: repeated,
+      text: t('{count} repeated', { count: formatCount(repeated) }),
+      hint: t(
+        'Steps written more than once, as after a resume. The chart shows what was written last.',
+      ),
     },
     {
-      count: sum(({ points }) => points.missingCount),
-      what: `without ${axis}`,
-      hint: `Points without a value for the ${axis} axis.`,
+      count: missing,
+      text: t('{count} without {axis}', { count: formatCount(missing), axis }),
+      hint: t('Points without a value for the {axis} axis.', { axis }),
     },
   ];
   return (
     <>
-      <OutlierBadge notShown={notShown} />
+      <OutlierBadge outliers={drawn.value?.outliers} />
       {nonFinite.value > 0 && (
         <span
           class="badge tone-paused"
           data-testid="non-finite"
-          title="Values that are NaN or infinite. They break the line and are marked on the chart: a cross for NaN, a triangle for an infinity."
+          title={t(
+            'Values that are NaN or infinite. They break the line and are marked on the chart: a cross for NaN, a triangle for an infinity.',
+          )}
         >
           <Icon name="warning" />
-          {formatCount(nonFinite.value)} not finite
+          {t('{count} not finite', { count: formatCount(nonFinite.value) })}
         </span>
       )}
       {badges
         .filter(({ count }) => count > 0)
-        .map(({ count, what, hint }) => (
-          <span key={what} class="badge" title={hint}>
-            {formatCount(count)} {what}
+        .map(({ text, hint }) => (
+          <span key={text} class="badge" title={hint}>
+            {text}
           </span>
         ))}
     </>
   );
 }
 
-function OutlierBadge(props: { readonly notShown: ReadonlySignal<NotShown> }): JSX.Element | null {
-  const { outliers } = props.notShown.value;
-  if (outliers === undefined) return null;
+function OutlierBadge(props: { readonly outliers: InnerRange | undefined }): JSX.Element | null {
+  if (props.outliers === undefined) return null;
   return (
     <span
       class="badge tone-paused"
       data-testid="outliers"
-      title="The axis of values leaves out outliers: values more than three times the width of the middle half of all values away from it. Switch “Ignore outliers” off to see them."
+      title={t(
+        'The axis of values leaves out outliers: values more than three times the width of the middle half of all values away from it. Switch “Ignore outliers” off to see them.',
+      )}
     >
-      {outlierText(outliers)}
+      {outlierText(props.outliers)}
     </span>
   );
 }
 
 /** How far the values go that are cut off. */
 function outlierText({ min, max, lowest, highest }: InnerRange): string {
-  const parts = [
-    ...(lowest < min ? [`down to ${formatValue(lowest)}`] : []),
-    ...(highest > max ? [`up to ${formatValue(highest)}`] : []),
-  ];
-  return `outliers ${parts.join(' and ')} cut off`;
+  const low = formatValue(lowest);
+  const high = formatValue(highest);
+  if (lowest >= min) return t('outliers up to {high} cut off', { high });
+  if (highest <= max) return t('outliers down to {low} cut off', { low });
+  return t('outliers down to {low} and up to {high} cut off', { low, high });
 }

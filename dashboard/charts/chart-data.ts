@@ -1,11 +1,16 @@
 /** From series to what one chart draws: on the axis, smoothed, reduced to pixels, aligned. Pure. */
+import type { ChartAxis } from 'quark-sdk/workspace';
 import { SeriesPyramid } from 'quark-sdk/kernels';
 import { getOrMake } from '../parts/maps.ts';
 import { AxisTrack, type AxisSeries } from './axis.ts';
+import { bucketMeans } from './plot/bucket-means.ts';
+import { isPlainAxis, type Smoothing } from './plot/chart-settings.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
-import { alignSeries, reduceSeries, type NonFiniteMark, type XRange } from './reduce.ts';
+import type { LinePoints } from './plot/curve-paths.ts';
+import { reduceSeries, type NonFiniteMark, type XRange } from './reduce.ts';
 import type { SampleSeries, XAxis } from '../series/series.ts';
-import { smooth } from './smooth.ts';
+import { onMetric } from './metric-axis.ts';
+import { smooth } from './plot/smooth.ts';
 
 /** One metric on the axis of its chart, at full length. */
 export type ChartCurve = {
@@ -19,19 +24,29 @@ export type ChartCurve = {
   readonly smoothedShape: SeriesPyramid | undefined;
 };
 
-/** What one chart draws: columns for uPlot, and what uPlot does not know. */
+/** What is drawn of one curve. */
+export type DrawnCurve = {
+  /** Its points; of each pixel the first, lowest, highest and last. */
+  readonly points: LinePoints;
+  /** The line in front of them: smoothed, or the mean of each pixel. Undefined where the points are the line. */
+  readonly line: LinePoints | undefined;
+  readonly lineKind: 'smoothed' | 'mean' | 'points';
+  /** Points of it in the part of the axis that is shown, where only the lowest and highest of each pixel are drawn of them. */
+  readonly thinnedFrom: number | undefined;
+};
+
+/** What one chart draws. */
 export type ChartData = {
-  readonly xs: number[];
-  /** For each curve its raw column, then for each smoothed curve its smoothed one. */
-  readonly columns: (number | null | undefined)[][];
+  readonly curves: readonly DrawnCurve[];
   readonly marks: readonly { readonly curve: number; readonly mark: NonFiniteMark }[];
   /** Points with a gap on both sides: no line goes through them. */
   readonly lonely: readonly { readonly curve: number; readonly x: number; readonly y: number }[];
-  /** Points drawn of each curve. */
-  readonly drawnCounts: readonly number[];
-  /** Points at or below zero, which a logarithmic axis cannot show. */
+  /** Points at or below zero, which a logarithmic axis of values cannot show. */
   readonly unplacedCount: number;
 };
+
+/** Points a pixel from which the mean of each pixel says more than a line through its lowest and highest. */
+const THINNED_FROM = 8;
 
 type Cached = { readonly track: AxisTrack; length: number; points: AxisSeries };
 const axisCache = new WeakMap<SampleSeries, Map<XAxis, Cached>>();
@@ -67,6 +82,33 @@ export function cachedOnAxis(
   return points;
 }
 
+/** What of a set of series an axis needs. */
+export type AxisSource = {
+  readonly series: SampleSeries;
+  /** The metric that the axis goes by, where it goes by one. */
+  readonly by: SampleSeries | undefined;
+  readonly startMs: number;
+  readonly scale: EpochScale;
+};
+
+type Joined = { readonly points: AxisSeries; readonly by: AxisSeries; readonly joined: AxisSeries };
+const joinedCache = new WeakMap<SampleSeries, Map<ChartAxis, Joined>>();
+
+/** The series on any axis; undefined where the axis goes by a metric that is not there. */
+export function placedOn(axis: ChartAxis, source: AxisSource): AxisSeries | undefined {
+  const { by, scale, series, startMs } = source;
+  if (isPlainAxis(axis)) return cachedOnAxis(series, axis, startMs, scale);
+  if (by === undefined) return undefined;
+  const points = cachedOnAxis(series, 'step', startMs, scale);
+  const other = cachedOnAxis(by, 'step', startMs, scale);
+  const byAxis = getOrMake(joinedCache, series, () => new Map<ChartAxis, Joined>());
+  const known = byAxis.get(axis);
+  if (known?.points === points && known.by === other) return known.joined;
+  const joined = onMetric(points, other);
+  byAxis.set(axis, { points, by: other, joined });
+  return joined;
+}
+
 function shapeOf(points: AxisSeries): SeriesPyramid {
   return getOrMake(shapes, points, () => newShape(points.xs, points.ys));
 }
@@ -82,11 +124,13 @@ export function curveOf(
   key: string,
   color: string,
   points: AxisSeries,
-  smoothing: number,
+  smoothing: Smoothing,
   extent: XRange,
 ): ChartCurve {
   const smoothed =
-    smoothing > 0 ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min) : undefined;
+    smoothing.amount > 0
+      ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min)
+      : undefined;
   return {
     key,
     color,
@@ -97,44 +141,58 @@ export function curveOf(
   };
 }
 
-/** What to draw of `curves` in `range` on `pixelCount` pixels. */
-export function chartData(
-  curves: readonly ChartCurve[],
-  range: XRange,
-  pixelCount: number,
-  isLog: boolean,
-): ChartData {
+/** A part of the axis on the screen. */
+export type ChartSpan = {
+  readonly range: XRange;
+  readonly pixelCount: number;
+  readonly logX: boolean;
+  readonly logY: boolean;
+};
+
+/** What to draw of `curves` in a part of the axis. */
+export function chartData(curves: readonly ChartCurve[], span: ChartSpan): ChartData {
   const marks: { curve: number; mark: NonFiniteMark }[] = [];
   const lonely: { curve: number; x: number; y: number }[] = [];
   let unplacedCount = 0;
-  const placed = (ys: readonly (number | null)[], counts: boolean): (number | null)[] =>
-    ys.map((y) => {
-      if (!isLog || y === null || y > 0) return y;
-      if (counts) unplacedCount += 1;
-      return null;
-    });
-  const raw = curves.map(({ shape }, curve) => {
-    const reduced = reduceSeries(shape, range, pixelCount);
-    for (const mark of reduced.marks) marks.push({ curve, mark });
-    const ys = placed(reduced.ys, true);
-    for (const [at, y] of ys.entries()) {
-      if (y === null || typeof ys[at - 1] === 'number' || typeof ys[at + 1] === 'number') continue;
-      lonely.push({ curve, x: reduced.xs[at] ?? 0, y });
+  const drawn = curves.map((curve, index): DrawnCurve => {
+    const found = reduceSeries(curve.shape, span.range, span.pixelCount, span.logX);
+    for (const mark of found.marks) marks.push({ curve: index, mark });
+    const points = { xs: found.xs, ys: onScale(found.ys, span.logY) };
+    for (const [at, y] of points.ys.entries()) {
+      if (y === null && found.ys[at] !== null) unplacedCount += 1;
+      if (y !== null && isLonely(points.ys, at))
+        lonely.push({ curve: index, x: found.xs[at] ?? 0, y });
     }
-    return { xs: reduced.xs, ys };
+    const isThinned = found.inRangeCount > THINNED_FROM * span.pixelCount;
+    return {
+      points,
+      ...lineOf(curve, span, isThinned ? found.starts : undefined),
+      thinnedFrom: isThinned ? found.inRangeCount : undefined,
+    };
   });
-  const smoothed = curves.flatMap(({ smoothedShape }) => {
-    if (smoothedShape === undefined) return [];
-    const reduced = reduceSeries(smoothedShape, range, pixelCount);
-    return [{ xs: reduced.xs, ys: placed(reduced.ys, false) }];
-  });
-  const rows = alignSeries([...raw, ...smoothed]);
-  return {
-    xs: rows.xs,
-    columns: rows.columns,
-    marks,
-    lonely,
-    drawnCounts: raw.map(({ ys }) => ys.length),
-    unplacedCount,
-  };
+  return { curves: drawn, marks, lonely, unplacedCount };
+}
+
+/** The line in front of a curve that is smoothed, or thinned to spans that begin at `starts`. */
+function lineOf(
+  { shape, smoothedShape }: ChartCurve,
+  { range, pixelCount, logX, logY }: ChartSpan,
+  starts: readonly number[] | undefined,
+): Pick<DrawnCurve, 'line' | 'lineKind'> {
+  if (smoothedShape !== undefined) {
+    const { xs, ys } = reduceSeries(smoothedShape, range, pixelCount, logX);
+    return { line: { xs, ys: onScale(ys, logY) }, lineKind: 'smoothed' };
+  }
+  if (starts === undefined) return { line: undefined, lineKind: 'points' };
+  const { xs, ys } = bucketMeans(shape, starts);
+  return { line: { xs, ys: onScale(ys, logY) }, lineKind: 'mean' };
+}
+
+function isLonely(ys: LinePoints['ys'], at: number): boolean {
+  return typeof ys[at - 1] !== 'number' && typeof ys[at + 1] !== 'number';
+}
+
+/** A logarithmic axis has no position for zero and below. */
+function onScale(ys: LinePoints['ys'], isLog: boolean): LinePoints['ys'] {
+  return isLog ? ys.map((y) => (y !== null && y > 0 ? y : null)) : ys;
 }

@@ -1,4 +1,5 @@
 /** What one chart shows and where it stands: its curves, its range, and the drawing that follows them. */
+import type { ChartSettings } from 'quark-sdk/workspace';
 import {
   untracked,
   useComputed,
@@ -13,14 +14,16 @@ import { useOnScreen } from '../parts/hooks.ts';
 import { setterOf } from '../parts/signals.ts';
 import { drawing } from '../parts/turns.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
-import type { SampleSeries } from '../series/series.ts';
+import type { SampleSeries, XAxis } from '../series/series.ts';
 import { PALETTE_SIZE, type CurveStyle } from '../theme/curve-styles.ts';
 import { seriesColor } from '../theme/palette.ts';
-import { cachedOnAxis, curveOf } from './chart-data.ts';
-import { zoomOf, zoomTo, type ChartView } from './chart-view.ts';
+import { curveOf, placedOn } from './chart-data.ts';
+import { isPlainAxis, metricOfAxis } from './plot/chart-settings.ts';
+import { viewSettings, zoomOf, zoomTo, type ChartView } from './chart-view.ts';
 import { colorIndex, type MetricGroup } from './group.ts';
 import type { ShownCurve } from './legend.tsx';
-import { MetricChart, type ChartBand, type NotShown } from './metric-chart.ts';
+import { MetricChart, type ChartBand, type Drawing } from './metric-chart.ts';
+import type { ChartMark } from './marks.ts';
 import type { XRange } from './reduce.ts';
 
 /** Where a curve begins on the axes of time and epochs. */
@@ -31,17 +34,19 @@ export type PanelContext = {
   /** Changes when points arrived. */
   readonly revision: number;
   readonly originOf: (key: string) => CurveOrigin;
-  /** From the first to the last x of all panels: what linked panels show. */
-  readonly extent: XRange;
-  /** From the first to the last x of these curves; undefined where they have no point. By default that of all panels. */
-  readonly extentOf?: (keys: readonly string[]) => XRange | undefined;
+  /** From the first to the last x on an axis, of these curves or of all panels; undefined where no point has one. */
+  readonly extentOf: (axis: XAxis, keys?: readonly string[]) => XRange | undefined;
 };
 
 /** What a chart shows, and how. */
 export type ChartProps = {
   readonly group: MetricGroup;
   readonly series: { readonly get: (key: string) => SampleSeries | undefined };
+  /** The metric that an axis goes by, for a curve; that of `series` unless given. */
+  readonly axisMetricOf?: (key: string, metric: string) => SampleSeries | undefined;
   readonly view: ChartView;
+  /** What is chosen for this chart; what is chosen for all of the view unless given. */
+  readonly settings?: ReadonlySignal<ChartSettings>;
   readonly context: ReadonlySignal<PanelContext>;
   /** What a curve is called in the legend; by its metric unless given. */
   readonly nameOf?: (key: string) => string;
@@ -51,13 +56,23 @@ export type ChartProps = {
   readonly onStyle?: (key: string, style: CurveStyle) => void;
   /** Spans of the x axis that are coloured. */
   readonly bands?: ReadonlySignal<readonly ChartBand[]>;
+  /** What happened at steps: alerts, phases, events, notes. */
+  readonly marks?: ReadonlySignal<readonly ChartMark[]>;
   /** Where a curve comes from, if that is a page. */
   readonly hrefOf?: (key: string) => string;
+};
+
+/** Where somebody points at a chart. */
+export type ChartPointer = {
+  readonly x: number;
+  /** From the top of the chart, in pixels; undefined with the keyboard. */
+  readonly top: number | undefined;
 };
 
 /** A chart while it is on the page. */
 export type ChartState = {
   readonly props: ChartProps;
+  readonly settings: ReadonlySignal<ChartSettings>;
   /** What it is drawn into. */
   readonly host: RefObject<HTMLDivElement | null>;
   readonly curves: ReadonlySignal<readonly ShownCurve[]>;
@@ -65,28 +80,62 @@ export type ChartState = {
   readonly extent: ReadonlySignal<XRange>;
   /** What is shown of it. */
   readonly range: ReadonlySignal<XRange>;
-  /** What the last drawing left out. */
-  readonly notShown: ReadonlySignal<NotShown>;
+  /** What was drawn last. */
+  readonly drawn: ReadonlySignal<Drawing | undefined>;
+  /** Where somebody points at this chart; undefined where nobody does. */
+  readonly pointer: Signal<ChartPointer | undefined>;
+  /** What was shown before, the latest last. */
+  readonly past: Signal<readonly (XRange | undefined)[]>;
+  /** Shows a part, or with undefined all. `joins`: it belongs to the change before. */
+  readonly zoom: (range: XRange | undefined, joins?: boolean) => void;
+  /** Shows what was shown before the last change. */
+  readonly zoomBack: () => void;
+  /** Points at an x in this chart and in those that point together. */
+  readonly pointAt: (x: number | undefined) => void;
 };
+
+/** Changes of the range that can be taken back. */
+const MOST_PAST = 50;
 
 /** Makes and draws a chart for as long as the component is there. */
 export function useChart(props: ChartProps): ChartState {
   const { group, view, context } = props;
   const host = useRef<HTMLDivElement>(null);
   const isOnScreen = useSignal(false);
-  const notShown = useSignal<NotShown>({ unplacedCount: 0, outliers: undefined });
+  const drawn = useSignal<Drawing | undefined>(undefined);
+  const pointer = useSignal<ChartPointer | undefined>(undefined);
+  const past = useSignal<readonly (XRange | undefined)[]>([]);
+  const given = useSignal(props.settings);
+  given.value = props.settings;
+  const settings = useComputed(() => given.value?.value ?? viewSettings(view));
   useOnScreen(host, setterOf(isOnScreen), '300px');
   const keys = useKeys(group.keys);
-  const extent = useComputed(() => extentOf(view, context.value, keys.value));
-  const curves = useCurves(props, keys, extent, isOnScreen);
+  /** Where the curves begin and end on the axis of a metric, which is known once they are there. */
+  const measured = useSignal<XRange | undefined>(undefined);
+  const extent = useComputed((): XRange => {
+    const { axis, isLinked } = settings.value;
+    const found = isPlainAxis(axis)
+      ? context.value.extentOf(axis, isLinked ? undefined : keys.value)
+      : measured.value;
+    return found ?? { min: 0, max: 1 };
+  });
+  const curves = useCurves(props, { keys, settings, extent, isOnScreen, measured });
   const range = useComputed(() => zoomOf(view, group.id) ?? extent.value);
-  useDrawing(props, { host, curves, range, isOnScreen, notShown });
-  return { props, host, curves, extent, range, notShown };
-}
-
-/** Where a panel begins and ends that is not zoomed: where its own curves do, or all panels if they are linked. */
-function extentOf(view: ChartView, context: PanelContext, keys: readonly string[]): XRange {
-  return (view.isLinked.value ? undefined : context.extentOf?.(keys)) ?? context.extent;
+  const zoom: ChartState['zoom'] = (next, joins = false) => {
+    const before = zoomOf(view, group.id);
+    if (before === next) return;
+    if (!joins) past.value = [...past.peek(), before].slice(-MOST_PAST);
+    zoomTo(view, group.id, next);
+  };
+  const zoomBack = (): void => {
+    if (past.peek().length === 0) return;
+    const before = past.peek().at(-1);
+    past.value = past.peek().slice(0, -1);
+    zoomTo(view, group.id, before);
+  };
+  const state = { props, settings, host, curves, extent, range, drawn, pointer, past };
+  const pointAt = useDrawing(state, drawn, isOnScreen, zoom);
+  return { ...state, zoom, zoomBack, pointAt };
 }
 
 /** The keys of the curves, as a signal that changes when they do. */
@@ -97,21 +146,25 @@ function useKeys(wanted: readonly string[]): ReadonlySignal<readonly string[]> {
   return keys;
 }
 
+type CurveInputs = {
+  readonly keys: ReadonlySignal<readonly string[]>;
+  readonly settings: ReadonlySignal<ChartSettings>;
+  readonly extent: ReadonlySignal<XRange>;
+  readonly isOnScreen: ReadonlySignal<boolean>;
+  readonly measured: Signal<XRange | undefined>;
+};
+
 /** The curves of the group, made anew while they are on screen, whenever points arrive or another view of them is asked for. */
-function useCurves(
-  props: ChartProps,
-  keys: ReadonlySignal<readonly string[]>,
-  extent: ReadonlySignal<XRange>,
-  isOnScreen: ReadonlySignal<boolean>,
-): ReadonlySignal<readonly ShownCurve[]> {
+function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<readonly ShownCurve[]> {
   const { series, view, context } = props;
+  const { extent, isOnScreen, keys, measured } = inputs;
   const curves = useSignal<readonly ShownCurve[]>([]);
   useSignalEffect(() => {
     if (!isOnScreen.value) return;
     const { originOf } = context.value;
     const width = extent.value;
-    const axis = view.axis.value;
-    const smoothing = view.smoothing.value;
+    const { axis, smoothing } = inputs.settings.value;
+    const metric = metricOfAxis(axis);
     const hidden = view.hidden.value;
     const colored = keys.value.map((key, position) => {
       const style = props.styleOf?.(key) ?? {
@@ -120,42 +173,63 @@ function useCurves(
       };
       return { key, style, color: seriesColor(style.color) };
     });
+    const byOf = (key: string): SampleSeries | undefined => {
+      if (metric === undefined) return undefined;
+      return props.axisMetricOf === undefined
+        ? series.get(metric)
+        : props.axisMetricOf(key, metric);
+    };
     drawing.add(curves, () => {
-      curves.value = colored.flatMap(({ key, style, color }): ShownCurve[] => {
+      const made = colored.flatMap(({ key, style, color }): ShownCurve[] => {
         const one = series.get(key);
         if (one === undefined) return [];
         const isHidden = hidden.has(key);
-        const { startMs, scale } = originOf(key);
-        const points = cachedOnAxis(one, axis, startMs, scale);
-        const curve = curveOf(key, color, points, isHidden ? 0 : smoothing, width);
-        return [{ ...curve, style, isHidden, standsFor: one.standsFor }];
+        const points = placedOn(axis, { series: one, by: byOf(key), ...originOf(key) });
+        if (points === undefined) return [];
+        const amount = isHidden ? 0 : smoothing.amount;
+        const curve = curveOf(key, color, points, { ...smoothing, amount }, width);
+        return [{ ...curve, style, isHidden, series: one }];
       });
+      if (metric !== undefined) measure(measured, made);
+      curves.value = made;
     });
   });
   useEffect(() => () => drawing.drop(curves), []);
   return curves;
 }
 
-/** Draws the curves into `host`, each time in a turn of its own. */
+function measure(measured: Signal<XRange | undefined>, curves: readonly ShownCurve[]): void {
+  const min = Math.min(...curves.map(({ points }) => points.xs[0] ?? Number.POSITIVE_INFINITY));
+  const max = Math.max(...curves.map(({ points }) => points.xs.at(-1) ?? Number.NEGATIVE_INFINITY));
+  const known = measured.peek();
+  if (min > max || (known?.min === min && known.max === max)) return;
+  measured.value = { min, max };
+}
+
+type Drawable = Pick<ChartState, 'props' | 'settings' | 'host' | 'curves' | 'range' | 'pointer'>;
+
+/** Draws the curves, each time in a turn of its own. Gives what points at an x. */
 function useDrawing(
-  { view, bands, group }: ChartProps,
-  drawn: {
-    readonly host: RefObject<HTMLElement | null>;
-    readonly curves: ReadonlySignal<readonly ShownCurve[]>;
-    readonly range: ReadonlySignal<XRange>;
-    readonly isOnScreen: ReadonlySignal<boolean>;
-    readonly notShown: Signal<NotShown>;
-  },
-): void {
-  const { host, curves, range, isOnScreen, notShown } = drawn;
+  { props, settings, host, curves, range, pointer }: Drawable,
+  drawn: Signal<Drawing | undefined>,
+  isOnScreen: ReadonlySignal<boolean>,
+  zoom: ChartState['zoom'],
+): ChartState['pointAt'] {
+  const { view, bands, group } = props;
   const chart = useRef<MetricChart | undefined>(undefined);
+  const latest = useRef(zoom);
+  latest.current = zoom;
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
     const made = new MetricChart(element, view.syncKey, {
-      onZoom: (zoomed) => zoomTo(view, group.id, zoomed),
-      onCursor: (x) => {
-        if (x === undefined || element.matches(':hover')) view.cursorX.value = x;
+      onZoom: (zoomed) => latest.current(zoomed),
+      onDrawn: setterOf(drawn),
+      onCursor: (x, top) => {
+        if (element.matches(':hover') && x !== undefined) pointer.value = { x, top };
+        else if (x === undefined) pointer.value = undefined;
+        if (x === undefined || pointer.peek() !== undefined)
+          view.cursor.value = x === undefined ? undefined : { x, axis: settings.peek().axis };
       },
     });
     chart.current = made;
@@ -169,15 +243,16 @@ function useDrawing(
     const model = {
       curves: curves.value.filter((curve) => !curve.isHidden),
       range: range.value,
-      axis: view.axis.value,
-      isLog: view.isLog.value,
-      skipsOutliers: view.skipsOutliers.value,
+      settings: settings.value,
       bands: bands?.value,
     };
     if (!isOnScreen.value) return;
     drawing.add(chart, () => {
       untracked(() => chart.current?.draw(model));
-      notShown.value = chart.current?.notShown ?? notShown.peek();
     });
   });
+  return (x) => {
+    pointer.value = x === undefined ? undefined : { x, top: undefined };
+    chart.current?.pointAt(x);
+  };
 }

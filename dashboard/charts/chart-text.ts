@@ -1,17 +1,28 @@
 /** What is chosen for charts, as texts in an address. */
+import { MAX_SMOOTHING, type ChartAxis } from 'quark-sdk/workspace';
 import { decodedName, type AddressText } from '../parts/address-text.ts';
-import { SMOOTHING_MAX } from './chart-view.ts';
+import { METRIC_AXIS, X_AXES } from '../series/series.ts';
 import type { XRange } from './reduce.ts';
 
 /** A range is written in this many parts at least: finer than a chart has pixels. */
 const PARTS = 1e4;
+
+/** The horizontal axis. */
+export const AXIS: AddressText<ChartAxis> = {
+  write: (axis) => (axis === X_AXES[0] ? undefined : axis),
+  read: (text) => {
+    if (text?.startsWith(METRIC_AXIS) === true)
+      return `${METRIC_AXIS}${text.slice(METRIC_AXIS.length)}`;
+    return X_AXES.find((axis) => axis === text) ?? X_AXES[0];
+  },
+};
 
 /** The weight of the smoothing. */
 export const SMOOTHING: AddressText<number> = {
   write: (value) => (value === 0 ? undefined : String(value)),
   read: (text) => {
     const value = Number(text ?? 0);
-    return value >= 0 && value <= SMOOTHING_MAX ? value : 0;
+    return value >= 0 && value <= MAX_SMOOTHING ? value : 0;
   },
 };
 

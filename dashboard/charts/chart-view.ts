@@ -1,27 +1,37 @@
 /** Axis, smoothing and scales of the charts of a page, which all panels share, and the range of each panel. */
+import {
+  MAX_SMOOTHING,
+  type ChartAxis,
+  type ChartSettings,
+  type SmoothingKind,
+} from 'quark-sdk/workspace';
 import { signal, type Signal } from '@preact/signals';
 import { storedText } from '../parts/browser-storage.ts';
 import { X_AXES, type XAxis } from '../series/series.ts';
+import { isPlainAxis } from './plot/chart-settings.ts';
 import type { XRange } from './reduce.ts';
 
 /** The view that all charts of one page share. */
 export type ChartView = {
-  readonly axis: Signal<XAxis>;
+  readonly axis: Signal<ChartAxis>;
   /** The axis that the person chose; another one is shown where no point has a position on it. */
-  readonly chosenAxis: Signal<XAxis>;
+  readonly chosenAxis: Signal<ChartAxis>;
   /** Whether somebody chose the axis on this page, and wants to see it even where it separates no points. */
   readonly insists: Signal<boolean>;
   /** Weight of the smoothing, 0 (off) to 0.99. */
   readonly smoothing: Signal<number>;
+  readonly smoothingKind: Signal<SmoothingKind>;
   readonly isLog: Signal<boolean>;
+  /** Whether the horizontal axis is logarithmic. */
+  readonly isLogX: Signal<boolean>;
   /** Whether the value axis leaves outliers out. */
   readonly skipsOutliers: Signal<boolean>;
   /** Whether all panels show the same part of the x axis; otherwise each shows its own. */
   readonly isLinked: Signal<boolean>;
   /** The zoomed parts of the x axis, by panel; under {@link ALL_PANELS} that of linked panels. A panel that is not here shows all. */
   readonly zooms: Signal<ReadonlyMap<string, XRange>>;
-  /** Where the pointer is on the x axis. */
-  readonly cursorX: Signal<number | undefined>;
+  /** Where the pointer is, on the axis of the chart that it is over. */
+  readonly cursor: Signal<{ readonly x: number; readonly axis: ChartAxis } | undefined>;
   /** Metrics that were switched off in the legend. */
   readonly hidden: Signal<ReadonlySet<string>>;
   /** Name under which uPlot synchronises the crosshairs of these charts. */
@@ -58,8 +68,19 @@ export function linkPanels(view: ChartView, isLinked: boolean): void {
   view.zooms.value = new Map(isLinked && last !== undefined ? [[ALL_PANELS, last]] : []);
 }
 
-/** Largest weight of the smoothing slider. */
-export const SMOOTHING_MAX = 0.99;
+/** What is chosen for all charts of the view. */
+export function viewSettings(view: ChartView): ChartSettings {
+  return {
+    axis: view.axis.value,
+    logX: view.isLogX.value,
+    logY: view.isLog.value,
+    smoothing: { kind: view.smoothingKind.value, amount: view.smoothing.value },
+    skipsOutliers: view.skipsOutliers.value,
+    yMin: undefined,
+    yMax: undefined,
+    isLinked: view.isLinked.value,
+  };
+}
 
 const stored = storedText('quark.charts');
 let viewCount = 0;
@@ -73,11 +94,13 @@ export function createChartView(): ChartView {
     chosenAxis: signal(axis),
     insists: signal(false),
     smoothing: signal(smoothing),
+    smoothingKind: signal('exponential'),
     isLog: signal(isLog),
+    isLogX: signal(false),
     skipsOutliers: signal(false),
     isLinked: signal(false),
     zooms: signal(new Map<string, XRange>()),
-    cursorX: signal(undefined),
+    cursor: signal(undefined),
     hidden: signal(new Set<string>()),
     syncKey: `quark-charts-${viewCount}`,
   };
@@ -85,8 +108,13 @@ export function createChartView(): ChartView {
 
 /** Goes over to an axis that separates the points, and back to the chosen one once that does. */
 export function settleAxis(view: ChartView, separates: (axis: XAxis) => boolean): void {
+  const { value: chosen } = view.chosenAxis;
   if (view.insists.value) return;
-  const wanted = [view.chosenAxis.value, ...X_AXES].find((axis) => separates(axis));
+  if (!isPlainAxis(chosen)) {
+    view.axis.value = chosen;
+    return;
+  }
+  const wanted = [chosen, ...X_AXES].find((axis) => separates(axis));
   if (wanted === undefined || wanted === view.axis.peek()) return;
   view.axis.value = wanted;
   showAll(view);
@@ -103,7 +131,7 @@ function remembered(): { axis: XAxis; smoothing: number; isLog: boolean } {
   return {
     axis: X_AXES.find((one) => one === axis) ?? X_AXES[0],
     smoothing:
-      typeof smoothing === 'number' && smoothing >= 0 && smoothing <= SMOOTHING_MAX ? smoothing : 0,
+      typeof smoothing === 'number' && smoothing >= 0 && smoothing <= MAX_SMOOTHING ? smoothing : 0,
     isLog: isLog === true,
   };
 }

@@ -4,53 +4,54 @@ import type { JSX } from 'preact';
 import { formatMetric } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { toggled } from '../parts/signals.ts';
-import type { Standing } from '../series/series.ts';
+import { t } from '../parts/t.ts';
+import type { SampleSeries } from '../series/series.ts';
 import { CurveSwatch, Swatch } from './curve-style.tsx';
 import type { CurveStyle } from '../theme/curve-styles.ts';
-import { nearestIndex, type AxisSeries } from './axis.ts';
-import type { XRange } from './reduce.ts';
 import type { ChartCurve } from './chart-data.ts';
+import type { ChartState } from './chart-state.ts';
 import type { ChartView } from './chart-view.ts';
+import { legendName } from './group.ts';
+import { indexAt } from './tooltip-rows.ts';
 
 /** A curve of a panel, which may be switched off. */
 export type ShownCurve = ChartCurve & {
   readonly style: CurveStyle;
   readonly isHidden: boolean;
-  /** The samples that a downsampled curve stands for. */
-  readonly standsFor: Standing | undefined;
+  readonly series: SampleSeries;
 };
 
-/** Names, colours and values: at the pointer, else the last ones. Pressing a name hides its curve. */
-export function Legend(props: {
-  readonly curves: ReadonlySignal<readonly ShownCurve[]>;
-  readonly view: ChartView;
-  readonly nameOf: (key: string) => string;
-  readonly hrefOf: ((key: string) => string) | undefined;
-  readonly onStyle: ((key: string, style: CurveStyle) => void) | undefined;
-  /** What the chart shows of the x axis. */
-  readonly range: ReadonlySignal<XRange>;
-}): JSX.Element {
-  const { view, onStyle } = props;
-  const x = view.cursorX.value;
+/** What a curve is called in its chart. */
+export function curveName({ props }: Pick<ChartState, 'props'>, key: string): string {
+  return props.nameOf?.(key) ?? legendName(key, props.group.title);
+}
+
+/** Names, colours and values: at the pointer, else the last ones. Pressing a name hides its curve; with Alt, or by S, the others. */
+export function Legend({ chart }: { readonly chart: ChartState }): JSX.Element {
+  const { curves, props, range, settings } = chart;
+  const { onStyle, view } = props;
+  const cursor = view.cursor.value;
+  const x = cursor?.axis === settings.value.axis ? cursor.x : undefined;
   return (
     <div class="legend">
-      {props.curves.value.map((curve) => {
-        const { key } = curve;
-        const shown = props.nameOf(key);
+      {curves.value.map((curve) => {
+        const { key, points } = curve;
+        const shown = curveName(chart, key);
         // The whole name of a metric; a run is known by its name, not by its id.
         const name = key.endsWith(shown) ? key : shown;
-        const at = indexAt(curve.points, x, props.range.value);
+        const at = x === undefined ? points.xs.length - 1 : indexAt(points.xs, x, range.value);
         const item = (
           <LegendItem
             key={key}
             curve={curve}
             at={at}
             shown={shown}
+            title={legendHint(name, curve.isHidden)}
             hasSwatch={onStyle === undefined}
-            title={`${curve.isHidden ? 'Show' : 'Hide'} ${name}`}
             onToggle={() => {
               view.hidden.value = toggled(view.hidden.value, key);
             }}
+            onSolo={() => showOnly(view, curves, key)}
           />
         );
         const href = props.hrefOf?.(key);
@@ -68,8 +69,8 @@ export function Legend(props: {
             <a
               class="icon-button legend-link"
               href={href}
-              aria-label={`Show ${name}`}
-              title={`Show ${name}`}
+              aria-label={t('Show {name}', { name })}
+              title={t('Show {name}', { name })}
             >
               <Icon name="forward" />
             </a>
@@ -80,6 +81,27 @@ export function Legend(props: {
   );
 }
 
+function legendHint(name: string, isHidden: boolean): string {
+  return isHidden
+    ? t('Show {name}. With Alt, or S: show it alone', { name })
+    : t('Hide {name}. With Alt, or S: show it alone', { name });
+}
+
+/** Hides all curves of the chart but one; all are shown where that one is alone already. */
+function showOnly(
+  { hidden }: ChartView,
+  curves: ReadonlySignal<readonly ShownCurve[]>,
+  key: string,
+): void {
+  const keys = curves.peek().map((curve) => curve.key);
+  const others = keys.filter((one) => one !== key);
+  const isAlone = !hidden.peek().has(key) && others.every((one) => hidden.peek().has(one));
+  const next = new Set(hidden.peek());
+  for (const one of keys) next.delete(one);
+  if (!isAlone) for (const one of others) next.add(one);
+  hidden.value = next;
+}
+
 function LegendItem(props: {
   readonly curve: ShownCurve;
   /** Index of the point whose value is shown. */
@@ -88,6 +110,7 @@ function LegendItem(props: {
   readonly hasSwatch: boolean;
   readonly title: string;
   readonly onToggle: () => void;
+  readonly onSolo: () => void;
 }): JSX.Element {
   const { curve, at } = props;
   const { key, color, style, points, isHidden } = curve;
@@ -99,17 +122,22 @@ function LegendItem(props: {
       class="legend-item"
       aria-pressed={!isHidden}
       title={props.title}
-      onClick={props.onToggle}
+      onClick={(event) => (event.altKey ? props.onSolo() : props.onToggle())}
+      onKeyDown={(event) => {
+        if (event.key.toLowerCase() !== 's' || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        props.onSolo();
+      }}
     >
       {props.hasSwatch && <Swatch color={color} dash={style.dash} />}
-      <span class="legend-name ellipsis">{props.shown}</span>
+      <LegendName text={props.shown} />
       <span
         class={`legend-value${value !== undefined && !Number.isFinite(value) ? ' is-bad' : ''}`}
       >
         {value === undefined ? '–' : formatMetric(key, value)}
       </span>
       {smoothed !== undefined && isWorthShowing(smoothed, value) && (
-        <span class="legend-smoothed quiet" title="Smoothed">
+        <span class="legend-smoothed quiet" title={t('Smoothed')}>
           ~{formatMetric(key, smoothed)}
         </span>
       )}
@@ -117,19 +145,22 @@ function LegendItem(props: {
   );
 }
 
-/** How far beyond the first or last point of a curve the pointer may be and be told its value, as a share of what is shown. */
-const REACH = 0.01;
+/** Letters at the end of a name that are never cut: the ends of names differ. */
+const END_CHARS = 10;
 
-/** Index of the point at `x`, without it that of the last one; -1 before the first and beyond the last point of the curve. */
-function indexAt({ xs }: AxisSeries, x: number | undefined, range: XRange): number {
-  if (x === undefined) return xs.length - 1;
-  const reach = (range.max - range.min) * REACH;
-  const first = xs[0] ?? Number.POSITIVE_INFINITY;
-  const last = xs.at(-1) ?? Number.NEGATIVE_INFINITY;
-  return x < first - reach || x > last + reach ? -1 : nearestIndex(xs, x);
+/** A name that is cut in its middle where there is no room for it. */
+export function LegendName({ text }: { readonly text: string }): JSX.Element {
+  const letters = Array.from(text);
+  const at = letters.length > 2 * END_CHARS ? letters.length - END_CHARS : letters.length;
+  return (
+    <span class="legend-name">
+      <span class="legend-start ellipsis">{letters.slice(0, at).join('')}</span>
+      <span>{letters.slice(at).join('')}</span>
+    </span>
+  );
 }
 
 /** A smoothed value that reads the same as the value itself is only noise in the legend. */
-function isWorthShowing(smoothed: number, value: number | undefined): boolean {
+export function isWorthShowing(smoothed: number, value: number | undefined): boolean {
   return Number.isFinite(smoothed) && smoothed.toPrecision(3) !== value?.toPrecision(3);
 }

@@ -1,28 +1,26 @@
-/** One uPlot chart. It knows pixels; which points to draw is decided in `chart-data.ts`. */
+/** One chart on the page: uPlot has the axes, the crosshair and the drag; curves are drawn by `draw-curves.ts`. */
+import type { ChartSettings } from 'quark-sdk/workspace';
 import uPlot from 'uplot';
-import { formatElapsed, formatTicks } from '../parts/format.ts';
-import { dashOf } from '../theme/curve-styles.ts';
-import type { NonFiniteKind, XRange } from './reduce.ts';
-import type { XAxis } from '../series/series.ts';
+import { chartData, type ChartData } from './chart-data.ts';
+import { axesOf } from './plot/axis-ticks.ts';
+import { drawBandLabels, drawBands, drawCurves, drawMarks } from './draw-curves.ts';
+import type { ShownCurve } from './legend.tsx';
+import type { PlotFrame } from './plot/plot-frame.ts';
+import type { XRange } from './reduce.ts';
 import {
   innerRange,
   linearRange,
-  tickIncrements,
-  ticksBetween,
+  logRange,
+  valueExtent,
   type InnerRange,
-} from './value-axis.ts';
-import { chartData, type ChartData } from './chart-data.ts';
-import type { ShownCurve } from './legend.tsx';
+} from './plot/value-axis.ts';
 
 /** Everything one drawing needs. */
 export type ChartModel = {
   readonly curves: readonly ShownCurve[];
   /** The visible part of the x axis. */
   readonly range: XRange;
-  readonly axis: XAxis;
-  readonly isLog: boolean;
-  /** Whether the value axis leaves outliers out. */
-  readonly skipsOutliers: boolean;
+  readonly settings: ChartSettings;
   /** Spans of the x axis that are coloured behind the curves. */
   readonly bands?: readonly ChartBand[] | undefined;
 };
@@ -38,10 +36,12 @@ export type ChartBand = {
   readonly isMarked?: boolean;
 };
 
-/** What a drawing does not show. */
-export type NotShown = {
-  /** Points at or below zero, which a logarithmic axis cannot show. */
-  readonly unplacedCount: number;
+/** What was drawn last, and where. */
+export type Drawing = {
+  readonly model: ChartModel;
+  readonly data: ChartData;
+  /** The plot, in CSS pixels from the upper left of the chart. */
+  readonly frame: PlotFrame;
   /** Set where the axis leaves outliers out. */
   readonly outliers: InnerRange | undefined;
 };
@@ -49,20 +49,15 @@ export type NotShown = {
 /** What the person does on the chart. */
 export type ChartEvents = {
   readonly onZoom: (range: XRange | undefined) => void;
-  readonly onCursor: (x: number | undefined) => void;
+  /** Where the pointer is on the x axis, and from the top of the chart in pixels; undefined where it has left. */
+  readonly onCursor: (x: number | undefined, top: number | undefined) => void;
+  readonly onDrawn: (drawing: Drawing) => void;
 };
 
 /** Shortest drag, in pixels, that is a zoom. */
 const DRAG_MIN_PX = 6;
-/** Curves with at least this many pixels a point show their points. */
-const DOT_SPACING_PX = 14;
-/** Marks nearer to each other than this are drawn as one. */
-const MARK_SPACING_PX = 7;
-/** Of marks nearer to each other than this, only the first gets a line through the chart. */
-const LINE_SPACING_PX = 24;
-const FAINT_ALPHA = 0.28;
-const BAND_ALPHA = 0.11;
-const BAND_MARKED_ALPHA = 0.16;
+/** What uPlot is given: a curve that draws nothing. */
+const NO_CURVE: uPlot.Series = { paths: () => null, points: { show: false } };
 
 /** A chart in `host`, as large as `host` is. */
 export class MetricChart {
@@ -75,6 +70,7 @@ export class MetricChart {
   #model: ChartModel | undefined;
   #data: ChartData | undefined;
   #outliers: InnerRange | undefined;
+  #values: readonly [number, number] = [0, 1];
 
   constructor(host: HTMLElement, syncKey: string, events: ChartEvents) {
     this.#host = host;
@@ -84,29 +80,28 @@ export class MetricChart {
     this.#observer.observe(host);
   }
 
-  /** What the last drawing left out. */
-  get notShown(): NotShown {
-    return { unplacedCount: this.#data?.unplacedCount ?? 0, outliers: this.#outliers };
-  }
-
   /** Draws the model. Colours are read from the style sheet, so a changed theme needs `reset` first. */
   draw(model: ChartModel): void {
     this.#model = model;
     const width = this.#host.clientWidth;
     const height = this.#host.clientHeight;
     if (width === 0 || height === 0) return;
-    this.#data = chartData(model.curves, model.range, width, model.isLog);
-    this.#outliers = model.skipsOutliers ? innerRange(this.#data.columns, model.isLog) : undefined;
-    this.#host.dataset['drawn'] = String(Math.max(0, ...this.#data.drawnCounts));
-    const shape = [
-      model.axis,
-      model.isLog,
-      ...model.curves.map(
-        ({ key, color, style, smoothed }) =>
-          `${key} ${color} ${style.dash} ${smoothed !== undefined}`,
-      ),
-    ].join('|');
-    const columns: uPlot.AlignedData = [this.#data.xs, ...this.#data.columns];
+    const { axis, logX, logY } = model.settings;
+    const range = this.#xRange();
+    this.#data = chartData(model.curves, {
+      range: { min: range[0], max: range[1] },
+      pixelCount: width,
+      logX,
+      logY,
+    });
+    this.#measure(model);
+    const { curves } = this.#data;
+    this.#host.dataset['drawn'] = String(
+      Math.max(0, ...curves.map(({ points }) => points.ys.length)),
+    );
+    const theme = model.curves.map(({ color }) => color).join();
+    const shape = `${axis}|${logX}|${logY}|${theme}`;
+    const columns: uPlot.AlignedData = [[...range], [null, null]];
     if (this.#plot === undefined || shape !== this.#shape) {
       this.#shape = shape;
       this.#plot?.destroy();
@@ -114,6 +109,7 @@ export class MetricChart {
     } else {
       this.#plot.setData(columns, true);
     }
+    this.#tell();
   }
 
   /** Forgets the chart, so that the next drawing starts anew. */
@@ -127,6 +123,60 @@ export class MetricChart {
     this.reset();
   }
 
+  /** Points at an x, as the pointer would, in this chart and in those that point together; undefined points nowhere. */
+  pointAt(x: number | undefined): void {
+    const plot = this.#plot;
+    if (plot === undefined) return;
+    const left = x === undefined ? -10 : plot.valToPos(x, 'x');
+    plot.setCursor({ left, top: x === undefined ? -10 : plot.over.clientHeight / 2 });
+  }
+
+  #measure({ settings }: ChartModel): void {
+    const lines = (this.#data?.curves ?? []).flatMap(({ line, points }) =>
+      line === undefined ? [points.ys] : [points.ys, line.ys],
+    );
+    this.#outliers = settings.skipsOutliers ? innerRange(lines, settings.logY) : undefined;
+    const seen = this.#outliers ?? valueExtent(lines);
+    const [low, high] = settings.logY
+      ? logRange(seen.min, seen.max)
+      : linearRange(seen.min, seen.max);
+    const from = settings.yMin ?? low;
+    const to = settings.yMax ?? high;
+    const isRange = from < to && !(settings.logY && from <= 0);
+    this.#values = isRange ? [from, to] : [low, high];
+  }
+
+  #tell(): void {
+    const drawing = this.drawing;
+    if (drawing !== undefined) this.#events.onDrawn(drawing);
+  }
+
+  /** What was drawn last; undefined before that. */
+  get drawing(): Drawing | undefined {
+    const frame = this.#frame();
+    if (this.#model === undefined || this.#data === undefined || frame === undefined)
+      return undefined;
+    return { model: this.#model, data: this.#data, frame, outliers: this.#outliers };
+  }
+
+  #frame(): PlotFrame | undefined {
+    const plot = this.#plot;
+    const settings = this.#model?.settings;
+    if (plot === undefined || settings === undefined) return undefined;
+    const { height, left, top, width } = plot.bbox;
+    const ratio = devicePixelRatio;
+    const [xMin, xMax] = this.#xRange();
+    const [yMin, yMax] = this.#values;
+    return {
+      left: left / ratio,
+      top: top / ratio,
+      width: width / ratio,
+      height: height / ratio,
+      x: { min: xMin, max: xMax, isLog: settings.logX },
+      y: { min: yMin, max: yMax, isLog: settings.logY },
+    };
+  }
+
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#host;
     if (this.#model === undefined || width === 0 || height === 0) return;
@@ -135,26 +185,26 @@ export class MetricChart {
     this.draw(this.#model);
   }
 
-  #options(model: ChartModel, width: number, height: number): uPlot.Options {
+  #options({ settings }: ChartModel, width: number, height: number): uPlot.Options {
+    const { fontFamily } = getComputedStyle(this.#host);
     const color = colorsOf(this.#host);
     return {
       width,
       height,
       padding: [10, 12, 0, 0],
       legend: { show: false },
-      series: [{}, ...this.#series(model.curves, width)],
+      series: [{}, NO_CURVE],
       scales: {
-        x: { time: false, range: () => this.#xRange() },
-        y: model.isLog
-          ? { distr: 3, range: (_plot, min, max) => logRange(...this.#inner(min, max)) }
-          : { range: (_plot, min, max) => linearRange(...this.#inner(min, max)) },
+        x: { time: false, range: () => this.#xRange(), ...(settings.logX ? { distr: 3 } : {}) },
+        y: { range: () => [...this.#values], ...(settings.logY ? { distr: 3 } : {}) },
       },
-      axes: axesOf(model, color, `11px ${getComputedStyle(this.#host).fontFamily}`),
+      axes: axesOf(settings, color, `11px ${fontFamily}`),
       cursor: {
         y: false,
         drag: { x: true, y: false, setScale: false, dist: DRAG_MIN_PX },
         sync: {
-          key: this.#syncKey,
+          // Charts of different axes have nothing to point at together.
+          key: `${this.#syncKey} ${settings.axis}`,
           scales: ['x', null],
           setSeries: false,
           // Charts point together; what is dragged is a range of this one.
@@ -163,8 +213,7 @@ export class MetricChart {
             sub: (type) => type === 'mousemove' || type === 'mouseleave',
           },
         },
-        points: { size: 7, width: 1.5, fill: color('--surface') },
-        dataIdx: (plot, seriesIndex, closest) => nearestRow(plot, seriesIndex, closest),
+        points: { show: false },
         bind: {
           dblclick: () => () => {
             this.#events.onZoom(undefined);
@@ -175,47 +224,31 @@ export class MetricChart {
       hooks: {
         setSelect: [(plot) => this.#selected(plot)],
         setCursor: [(plot) => this.#moved(plot)],
-        drawClear: [(plot) => this.#drawBands(plot)],
-        draw: [(plot) => this.#drawBandLabels(plot), (plot) => this.#drawExtras(plot)],
+        drawClear: [(plot) => this.#draw(plot, 'below')],
+        draw: [(plot) => this.#draw(plot, 'above')],
       },
     };
   }
 
-  /** A line for each curve, and a stronger one for each smoothed curve. */
-  #series(curves: readonly ShownCurve[], width: number): uPlot.Series[] {
-    const smoothed = curves.filter((curve) => curve.smoothed !== undefined);
-    const raw = curves.map((curve, index): uPlot.Series => ({
-      label: curve.key,
-      stroke: curve.color,
-      width: smoothed.length > 0 ? 1 : 1.6,
-      ...dashed(curve.style.dash),
-      alpha: smoothed.length > 0 ? FAINT_ALPHA : 1,
-      points: {
-        show: () => (this.#data?.drawnCounts[index] ?? 0) * DOT_SPACING_PX < width,
-        size: 5,
-        width: 1,
-        fill: curve.color,
-      },
-    }));
-    return [
-      ...raw,
-      ...smoothed.map((curve): uPlot.Series => ({
-        label: `${curve.key} smoothed`,
-        stroke: curve.color,
-        width: 2,
-        ...dashed(curve.style.dash),
-        points: { show: false },
-      })),
-    ];
-  }
-
-  /** The range of the values without those that are left out. */
-  #inner(min: number | null, max: number | null): [number | null, number | null] {
-    return this.#outliers === undefined ? [min, max] : [this.#outliers.min, this.#outliers.max];
+  #draw({ ctx }: uPlot, part: 'below' | 'above'): void {
+    const drawing = this.drawing;
+    if (drawing === undefined) return;
+    const { data, frame, model } = drawing;
+    const bands = model.bands ?? [];
+    ctx.save();
+    ctx.scale(devicePixelRatio, devicePixelRatio);
+    if (part === 'below') drawBands(ctx, frame, bands);
+    else {
+      drawCurves(ctx, frame, data, model.curves);
+      drawBandLabels(ctx, frame, bands, getComputedStyle(this.#host).fontFamily);
+      drawMarks(ctx, frame, data, model.curves);
+    }
+    ctx.restore();
   }
 
   #xRange(): [number, number] {
     const { min, max } = this.#model?.range ?? { min: 0, max: 1 };
+    if (this.#model?.settings.logX === true) return positiveRange(this.#model);
     return max > min ? [min, max] : [min - 0.5, max + 0.5];
   }
 
@@ -232,205 +265,25 @@ export class MetricChart {
   }
 
   #moved(plot: uPlot): void {
-    const left = plot.cursor.left ?? -1;
-    this.#events.onCursor(left < 0 ? undefined : plot.posToVal(left, 'x'));
-  }
-
-  /** Bands that are in sight, with where they begin and end on the canvas. */
-  #bandsInSight(plot: uPlot): { band: ChartBand; from: number; to: number }[] {
-    const { left, width } = plot.bbox;
-    return (this.#model?.bands ?? []).flatMap((band) => {
-      const from = Math.max(left, plot.valToPos(band.start, 'x', true));
-      const to = Math.min(
-        left + width,
-        Math.max(plot.valToPos(band.end, 'x', true), from + 2 * devicePixelRatio),
-      );
-      return to <= left || from >= left + width ? [] : [{ band, from, to }];
-    });
-  }
-
-  /** Below grid and curves. */
-  #drawBands(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    for (const { band, from, to } of this.#bandsInSight(plot)) {
-      ctx.fillStyle = band.color;
-      ctx.globalAlpha = band.isMarked === true ? BAND_MARKED_ALPHA : BAND_ALPHA;
-      ctx.fillRect(from, bbox.top, to - from, bbox.height);
-      ctx.globalAlpha = 1;
-      ctx.fillRect(from, bbox.top, to - from, 2 * devicePixelRatio);
-    }
-    ctx.restore();
-  }
-
-  /** Above the grid, which would cross them out. */
-  #drawBandLabels(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    const ratio = devicePixelRatio;
-    ctx.save();
-    ctx.font = `${11 * ratio}px ${getComputedStyle(this.#host).fontFamily}`;
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'top';
-    for (const { band, from, to } of this.#bandsInSight(plot)) {
-      ctx.fillStyle = band.color;
-      if (ctx.measureText(band.label).width + 10 * ratio <= to - from)
-        ctx.fillText(band.label, from + 5 * ratio, bbox.top + 6 * ratio);
-    }
-    ctx.restore();
-  }
-
-  #drawExtras(plot: uPlot): void {
-    const model = this.#model;
-    const data = this.#data;
-    if (model === undefined || data === undefined) return;
-    const { ctx, bbox } = plot;
-    const ratio = devicePixelRatio;
-    ctx.save();
-    for (const { curve, x, y } of data.lonely) {
-      const [left, top] = [plot.valToPos(x, 'x', true), plot.valToPos(y, 'y', true)];
-      ctx.fillStyle = model.curves[curve]?.color ?? '';
-      ctx.beginPath();
-      ctx.arc(left, top, 2.2 * ratio, 0, 2 * Math.PI);
-      ctx.fill();
-    }
-    const drawnTo = new Map<string, number>();
-    const lineAt = new Map<number, number>();
-    for (const { curve, mark } of data.marks) {
-      const left = plot.valToPos(mark.x, 'x', true);
-      if (left < bbox.left || left > bbox.left + bbox.width) continue;
-      const lane = `${curve} ${mark.kind}`;
-      if (left - (drawnTo.get(lane) ?? Number.NEGATIVE_INFINITY) < MARK_SPACING_PX * ratio)
-        continue;
-      drawnTo.set(lane, left);
-      const isFirst =
-        left - (lineAt.get(curve) ?? Number.NEGATIVE_INFINITY) > LINE_SPACING_PX * ratio;
-      lineAt.set(curve, left);
-      ctx.strokeStyle = model.curves[curve]?.color ?? '';
-      ctx.fillStyle = ctx.strokeStyle;
-      if (isFirst) drawLine(ctx, bbox, left);
-      drawMark(ctx, bbox, left, mark.kind);
-    }
-    ctx.restore();
+    const { left = -1, top = -1 } = plot.cursor;
+    const isAway = left < 0;
+    this.#events.onCursor(
+      isAway ? undefined : plot.posToVal(left, 'x'),
+      isAway ? undefined : top + plot.bbox.top / devicePixelRatio,
+    );
   }
 }
 
-/** A thin dashed line from top to foot. */
-function drawLine(ctx: CanvasRenderingContext2D, bbox: uPlot.BBox, left: number): void {
-  ctx.save();
-  ctx.globalAlpha = 0.35;
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  ctx.stroke(new Path2D(`M${left} ${bbox.top}V${bbox.top + bbox.height}`));
-  ctx.restore();
-}
-
-/** In CSS pixels, from the middle of the cross and from the tip of the triangle. */
-const CROSS = 'M-3 -3L3 3M-3 3L3 -3';
-const TRIANGLE = 'M0 0L-4 7L4 7Z';
-
-/** A cross at the foot for NaN, a triangle at the edge the value left through for an infinity. */
-function drawMark(
-  ctx: CanvasRenderingContext2D,
-  bbox: uPlot.BBox,
-  left: number,
-  kind: NonFiniteKind,
-): void {
-  const ratio = devicePixelRatio;
-  const isUp = kind === 'positive_infinity';
-  const inset = (kind === 'nan' ? 7 : 2) * ratio;
-  ctx.save();
-  ctx.translate(left, isUp ? bbox.top + inset : bbox.top + bbox.height - inset);
-  ctx.scale(ratio, isUp || kind === 'nan' ? ratio : -ratio);
-  ctx.lineWidth = 1.6;
-  if (kind === 'nan') ctx.stroke(new Path2D(CROSS));
-  // oxlint-disable-next-line unicorn/no-array-fill-with-reference-type -- a canvas, not an array
-  else ctx.fill(new Path2D(TRIANGLE));
-  ctx.restore();
+/** The part of a range that a logarithmic axis has: it begins at the first point above zero. */
+function positiveRange({ curves, range }: ChartModel): [number, number] {
+  const firsts = curves.flatMap(({ points }) => points.xs.find((x) => x > 0) ?? []);
+  const min = range.min > 0 ? range.min : Math.min(...firsts);
+  if (!Number.isFinite(min)) return [0.1, 10];
+  return range.max > min ? [min, range.max] : [min / 2, min * 2];
 }
 
 /** Reads colours of the style sheet. */
-function colorsOf(element: HTMLElement): (name: string) => string {
+export function colorsOf(element: Element): (name: string) => string {
   const style = getComputedStyle(element);
   return (name) => style.getPropertyValue(name).trim();
-}
-
-function axesOf(
-  { axis, isLog }: ChartModel,
-  color: (name: string) => string,
-  font: string,
-): uPlot.Axis[] {
-  const grid = { stroke: color('--chart-grid'), width: 1 };
-  const shared = { stroke: color('--ink-3'), font, gap: 6 };
-  return [
-    {
-      ...shared,
-      size: 30,
-      space: 70,
-      grid: { show: false },
-      ticks: { ...grid, size: 4 },
-      incrs: INCREMENTS[axis],
-      values: (_plot, ticks) => xTicks(axis, ticks),
-    },
-    {
-      ...shared,
-      size: 54,
-      space: 34,
-      grid,
-      ticks: { show: false },
-      ...(isLog ? {} : LINEAR_TICKS),
-      values: (_plot, ticks) => [...formatTicks(ticks, isLog)],
-    },
-  ];
-}
-
-/** uPlot's own increments end at 1e32, and a loss that explodes does not. */
-const LINEAR_TICKS: Pick<uPlot.Axis, 'incrs' | 'splits'> = {
-  incrs: (_plot, _axis, min, max) => tickIncrements(min, max),
-  splits: (_plot, _axis, min, max, increment) => ticksBetween(min, max, increment),
-};
-
-/** The numbers of the x axis; the first one says what is counted. */
-function xTicks(axis: XAxis, ticks: readonly number[]): string[] {
-  if (axis === 'time') return ticks.map((tick) => formatElapsed(tick));
-  return formatTicks(ticks).map((text, at) => (at === 0 ? `${axis} ${text}` : text));
-}
-
-/** The nearest row in which this series has a value: rows of the other curves in between do not count. */
-function nearestRow(plot: uPlot, seriesIndex: number, closest: number): number | null {
-  const column = plot.data[seriesIndex];
-  if (column === undefined || typeof column[closest] === 'number') return closest;
-  const xs = plot.data[0];
-  const at = xs[closest] ?? 0;
-  let below = closest;
-  while (below >= 0 && column[below] === undefined) below -= 1;
-  let above = closest;
-  while (above < column.length && column[above] === undefined) above += 1;
-  const distance = (row: number): number => Math.abs((xs[row] ?? Number.POSITIVE_INFINITY) - at);
-  const nearest = distance(below) <= distance(above) ? below : above;
-  return typeof column[nearest] === 'number' ? nearest : null;
-}
-
-const STEP_INCREMENTS = [1, 2, 5]
-  .flatMap((digit) => Array.from({ length: 13 }, (_, power) => digit * 10 ** power))
-  .toSorted((a, b) => a - b);
-/** Distances that ticks of an x axis may have. */
-const INCREMENTS: Readonly<Record<XAxis, number[]>> = {
-  step: STEP_INCREMENTS,
-  epoch: [0.1, 0.2, 0.5, ...STEP_INCREMENTS],
-  time: [
-    0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600,
-    43_200, 86_400, 172_800, 604_800,
-  ],
-};
-
-/** Options of a line with these dashes. */
-function dashed(dash: number): Pick<uPlot.Series, 'dash'> {
-  const pattern = dashOf(dash);
-  return pattern.length === 0 ? {} : { dash: [...pattern] };
-}
-
-function logRange(min: number | null, max: number | null): [number, number] {
-  if (min === null || max === null || !(min > 0) || !(max > 0)) return [0.1, 10];
-  const room = Math.max((Math.log10(max) - Math.log10(min)) * 0.06, 0.05);
-  return [10 ** (Math.log10(min) - room), 10 ** (Math.log10(max) + room)];
 }

@@ -5,6 +5,7 @@ import { IconButton } from '../parts/controls.tsx';
 import { toggling } from '../parts/signals.ts';
 import { Badges } from './chart-badges.tsx';
 import { ChartBody } from './chart-body.tsx';
+import { ChartSave } from './chart-save.tsx';
 import { useChart, type ChartProps } from './chart-state.ts';
 
 /** A chart of the metrics of one group. */
@@ -24,13 +25,15 @@ export function Panel(props: ChartProps): JSX.Element {
           {group.title}
         </h3>
         <Badges chart={chart} />
-        <IconButton
-          class="push"
-          icon={isWide.value ? 'shrink' : 'expand'}
-          label={isWide.value ? 'Make this chart smaller' : 'Make this chart larger'}
-          aria-pressed={isWide.value}
-          onClick={toggling(isWide)}
-        />
+        <span class="push row">
+          <ChartSave chart={chart} />
+          <IconButton
+            icon={isWide.value ? 'shrink' : 'expand'}
+            label={isWide.value ? 'Make this chart smaller' : 'Make this chart larger'}
+            aria-pressed={isWide.value}
+            onClick={toggling(isWide)}
+          />
+        </span>
       </header>
       <ChartBody chart={chart} />
     </section>

@@ -2,7 +2,7 @@
  * Bounds what a chart has to draw. Each bucket (one pixel column) is drawn as its first, lowest, highest and last point, so a
  * one-point spike among a million survives. Non-finite points are never drawn over: they break the line and are listed.
  */
-import type { SeriesPyramid } from 'quark-sdk/kernels';
+import type { PyramidQuery, SeriesPyramid } from 'quark-sdk/kernels';
 
 /** What is wrong with a value that cannot be drawn. */
 export type NonFiniteKind = 'nan' | 'positive_infinity' | 'negative_infinity';
@@ -20,6 +20,10 @@ export type ReducedSeries = {
   readonly xs: readonly number[];
   readonly ys: readonly (number | null)[];
   readonly marks: readonly NonFiniteMark[];
+  /** How many points of the series are in the range. */
+  readonly inRangeCount: number;
+  /** Index of the first point of each pixel, and of the end; what is between two of them is drawn as four points at most. */
+  readonly starts: readonly number[];
 };
 
 /** The part of the x axis that is on screen, both ends included. */
@@ -32,33 +36,65 @@ export function nonFiniteKind(value: number): NonFiniteKind | undefined {
   return value > 0 ? 'positive_infinity' : 'negative_infinity';
 }
 
+/** Parts of a logarithmic axis, in each of which pixels are taken to be equally wide: a hundredth of a decade or so. */
+const LOG_PARTS = 64;
+
 /**
  * The points of a series that are worth drawing in `range` on `bucketCount` pixels: what sets the same pixels as all of them. However
- * long the series is, at most `9 * (bucketCount + 2)` entries come back: four points and their gaps for each bucket and each edge.
+ * long the series is, at most `9 * (bucketCount + 2)` entries come back: four points and their gaps for each pixel and each edge.
  */
 export function reduceSeries(
   series: SeriesPyramid,
   range: XRange,
   bucketCount: number,
+  isLogX: boolean = false,
 ): ReducedSeries {
-  const { indices, nonFiniteIndices, nonFiniteCounts, bucketStarts } = series.query({
-    from: range.min,
-    to: range.max,
-    buckets: bucketCount,
-  });
+  const parts = isLogX
+    ? logParts(range, bucketCount).map((part) => series.query(part))
+    : [series.query({ from: range.min, to: range.max, buckets: bucketCount })];
   const sink = new ReducedSink(series);
+  const first = parts[0]?.bucketStarts[0] ?? 0;
+  const end = parts.at(-1)?.bucketStarts.at(-1) ?? 0;
+  sink.inRangeCount = end - first;
   // One point beyond each edge, so that the line runs off the screen instead of ending at its last visible point.
-  sink.add((bucketStarts[0] ?? 0) - 1);
-  let nextBad = 0;
-  for (const index of indices) {
-    for (; (nonFiniteIndices[nextBad] ?? Infinity) < index; nextBad += 1)
-      sink.add(nonFiniteIndices[nextBad] ?? 0, nonFiniteCounts[nextBad]);
-    sink.add(index);
+  if (!isLogX || (series.positions?.[first - 1] ?? 0) > 0) sink.add(first - 1);
+  let last = first - 1;
+  for (const { indices, nonFiniteIndices, nonFiniteCounts, bucketStarts } of parts) {
+    let nextBad = 0;
+    const addBad = (before: number): void => {
+      for (; nextBad < nonFiniteIndices.length; nextBad += 1) {
+        const bad = nonFiniteIndices[nextBad] ?? 0;
+        if (bad >= before) break;
+        if (bad > last) sink.add(bad, nonFiniteCounts[nextBad]);
+      }
+    };
+    for (const index of indices) {
+      addBad(index);
+      // Two parts of a logarithmic axis share the point between them.
+      if (index > last) sink.add(index);
+    }
+    addBad(Number.POSITIVE_INFINITY);
+    last = Math.max(last, (bucketStarts.at(-1) ?? 0) - 1);
+    for (const start of bucketStarts)
+      if (start >= (sink.starts.at(-1) ?? 0)) sink.starts.push(start);
   }
-  for (; nextBad < nonFiniteIndices.length; nextBad += 1)
-    sink.add(nonFiniteIndices[nextBad] ?? 0, nonFiniteCounts[nextBad]);
-  sink.add(bucketStarts[bucketCount] ?? 0);
+  sink.add(end);
   return sink;
+}
+
+/** Parts of equal width on a logarithmic axis, with their pixels. Only what is above zero is on it. */
+function logParts({ min, max }: XRange, bucketCount: number): readonly PyramidQuery[] {
+  if (!(min > 0) || !(max > min)) return [{ from: min, to: max, buckets: bucketCount }];
+  const count = Math.max(1, Math.min(LOG_PARTS, Math.floor(bucketCount / 4)));
+  const ratio = (max / min) ** (1 / count);
+  const edges = Array.from({ length: count + 1 }, (_, at) =>
+    at === count ? max : min * ratio ** at,
+  );
+  return edges.slice(0, -1).map((from, at) => ({
+    from,
+    to: edges[at + 1] ?? max,
+    buckets: Math.ceil(bucketCount / count),
+  }));
 }
 
 /** How many points in `range` are NaN or infinite. */
@@ -72,6 +108,8 @@ class ReducedSink implements ReducedSeries {
   readonly xs: number[] = [];
   readonly ys: (number | null)[] = [];
   readonly marks: NonFiniteMark[] = [];
+  readonly starts: number[] = [];
+  inRangeCount = 0;
   readonly #values: Float64Array;
   readonly #positions: Float64Array | undefined;
 
@@ -91,39 +129,5 @@ class ReducedSink implements ReducedSeries {
     if (kind !== undefined && this.ys.at(-1) === null) return;
     this.xs.push(x);
     this.ys.push(kind === undefined ? y : null);
-  }
-}
-
-/** Several reduced series on one x column, as uPlot takes them: undefined where a series has no point, null at a gap. */
-export type AlignedRows = {
-  readonly xs: number[];
-  readonly columns: (number | null | undefined)[][];
-};
-
-/** Merges ascending series into rows. A series with the same x twice gets two rows. */
-export function alignSeries(
-  all: readonly { readonly xs: readonly number[]; readonly ys: readonly (number | null)[] }[],
-): AlignedRows {
-  const heads = all.map(() => 0);
-  const xs: number[] = [];
-  const columns = all.map((): (number | null | undefined)[] => []);
-  for (;;) {
-    let x = Number.POSITIVE_INFINITY;
-    for (const [index, series] of all.entries()) {
-      const head = series.xs[heads[index] ?? 0];
-      if (head !== undefined && head < x) x = head;
-    }
-    if (x === Number.POSITIVE_INFINITY) return { xs, columns };
-    xs.push(x);
-    for (const [index, series] of all.entries()) {
-      const head = heads[index] ?? 0;
-      const column = columns[index];
-      if (series.xs[head] === x) {
-        column?.push(series.ys[head]);
-        heads[index] = head + 1;
-      } else {
-        column?.push(undefined);
-      }
-    }
   }
 }

@@ -3,8 +3,9 @@ import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@p
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
-import { ChartToolbar } from '../charts/chart-grid.tsx';
+import { ChartToolbar } from '../charts/chart-toolbar.tsx';
 import { useChartAddress } from '../charts/chart-address.ts';
+import { isPlainAxis } from '../charts/plot/chart-settings.ts';
 import { plainText } from '../parts/address-text.ts';
 import { useAddressed } from '../parts/addressed.ts';
 import { createChartView, settleAxis, showAll, type ChartView } from '../charts/chart-view.ts';
@@ -100,15 +101,21 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
       />
       <ChartToolbar view={view} isSingle />
       <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
-      <Remarks feed={feed} asked={runIds.length} revision={revision} axis={view.axis.value} />
+      <Remarks feed={feed} asked={runIds.length} revision={revision} {...axisOf(view)} />
     </section>
   );
+}
+
+/** The axis of the chart, where it is not that of a metric. */
+function axisOf({ axis }: ChartView): { axis?: XAxis } {
+  return isPlainAxis(axis.value) ? { axis: axis.value } : {};
 }
 
 const AXIS_WORDS: Readonly<Record<XAxis, string>> = {
   step: 'steps',
   time: 'times',
   epoch: 'epochs',
+  wall: 'times',
 };
 
 function emptyText(feed: CompareFeed, isRead: boolean): string {
@@ -151,7 +158,7 @@ function ComparedCurves(props: {
   const context = useComputed((): PanelContext => ({
     revision: props.revision.value,
     originOf: (runId) => feed.originOf(runId),
-    extent: feed.extent(view.axis.value),
+    extentOf: (axis) => feed.extent(axis),
   }));
   useSignalEffect(() => {
     void props.revision.value;

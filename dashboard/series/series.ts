@@ -23,10 +23,13 @@ class Extremes implements PointRange {
 }
 
 /** What a chart can put on its x axis. */
-export const X_AXES = ['step', 'time', 'epoch'] as const;
+export const X_AXES = ['step', 'time', 'epoch', 'wall'] as const;
 
-/** One of {@link X_AXES}. */
+/** One of {@link X_AXES}: `time` is since the run began, `wall` the time of day, both in seconds. */
 export type XAxis = (typeof X_AXES)[number];
+
+/** How the name of an axis begins that goes by the values of a metric. */
+export const METRIC_AXIS = 'metric:';
 
 const INITIAL_CAPACITY = 256;
 
@@ -73,7 +76,7 @@ export class SampleSeries {
 
   /** Lowest and highest step, epoch or time in milliseconds of any point; of no point, `min` is above `max`. */
   rangeOn(axis: XAxis): PointRange {
-    return this.#ranges[axis];
+    return this.#ranges[axis === 'wall' ? 'time' : axis];
   }
 
   /** The point written last, or undefined while there is none. */
@@ -268,6 +271,8 @@ export class SeriesSet {
         return { min, max };
       case 'time':
         return { min: (min - startMs) / 1000, max: (max - startMs) / 1000 };
+      case 'wall':
+        return { min: min / 1000, max: max / 1000 };
       case 'epoch':
         return {
           min,

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { listRuns, type Store } from 'quark-sdk';
 import type { TrainPageProps } from '../../dashboard/app/train-page.ts';
-import { widenedRange } from '../../dashboard/charts/chart-range.ts';
+import { widenedRange } from '../../dashboard/charts/plot/chart-range.ts';
 import {
   ALL_PANELS,
   createChartView,

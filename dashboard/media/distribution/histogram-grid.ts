@@ -1,6 +1,6 @@
 /** Histograms over steps on one common axis of values. Pure. */
 import type { ParameterDistributionRecord } from 'quark-sdk/probes';
-import { EMPTY_SHADE, gridColumns, type GridColumn } from '../../charts/layer-grid.ts';
+import { EMPTY_SHADE, gridColumns, type GridColumn } from '../../charts/heat/layer-grid.ts';
 
 /** What is needed of a histogram. */
 export type StepHistogram = Pick<ParameterDistributionRecord, 'step' | 'binEdges' | 'counts'>;

@@ -2,9 +2,9 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { HeatLegend } from '../../charts/heat-legend.tsx';
-import { HeatMap, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
-import { stepsText } from '../../charts/layer-grid.ts';
+import { HeatLegend } from '../../charts/heat/heat-legend.tsx';
+import { HeatMap, type CellWords, type HeatCells } from '../../charts/heat/heat-map.tsx';
+import { stepsText } from '../../charts/heat/layer-grid.ts';
 import { formatCount, formatTick, formatValue, rounded } from '../../parts/format.ts';
 import { t } from '../../parts/t.ts';
 import type { HistogramGrid } from './histogram-grid.ts';

@@ -2,8 +2,8 @@
 import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { MIN_COLUMN_PX } from '../../charts/heat-map.tsx';
-import { stepsText } from '../../charts/layer-grid.ts';
+import { MIN_COLUMN_PX } from '../../charts/heat/heat-map.tsx';
+import { stepsText } from '../../charts/heat/layer-grid.ts';
 import { choiceText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Segmented } from '../../parts/controls.tsx';

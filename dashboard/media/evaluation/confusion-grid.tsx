@@ -2,9 +2,9 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { paintHeat } from '../../charts/heat-canvas.ts';
-import { EMPTY_SHADE } from '../../charts/layer-grid.ts';
-import { rampOf } from '../../charts/ramps.ts';
+import { paintHeat } from '../../charts/heat/heat-canvas.ts';
+import { EMPTY_SHADE } from '../../charts/heat/layer-grid.ts';
+import { rampOf } from '../../charts/heat/ramps.ts';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import { setting } from '../../parts/signals.ts';
 import { t } from '../../parts/t.ts';

@@ -3,7 +3,7 @@ import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preac
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { PhaseName } from 'quark-sdk';
-import { widenedRange } from '../../charts/chart-range.ts';
+import { widenedRange } from '../../charts/plot/chart-range.ts';
 import {
   ALL_PANELS,
   createChartView,
@@ -165,8 +165,11 @@ function PhaseChart(props: PhaseProps): JSX.Element {
   const group = groups.find(({ id }) => id === 'loss') ?? groups[0];
   const context = useComputed((): PanelContext => {
     const origin = { startMs: Date.parse(feed.run.startedAt), scale: feed.series.epochScale };
-    const extent = feed.series.extent(view.axis.value, origin.startMs) ?? { min: 0, max: 1 };
-    return { revision: revision.value, originOf: () => origin, extent };
+    return {
+      revision: revision.value,
+      originOf: () => origin,
+      extentOf: (axis) => feed.series.extent(axis, origin.startMs),
+    };
   });
   const phases = useSignal(analysis.phases);
   phases.value = analysis.phases;

@@ -3,7 +3,7 @@ import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { ParameterDistributionRecord, ReadableRun } from 'quark-sdk/probes';
-import { MIN_COLUMN_PX } from '../../charts/heat-map.tsx';
+import { MIN_COLUMN_PX } from '../../charts/heat/heat-map.tsx';
 import { histogramGrid, type HistogramGrid } from '../../media/distribution/histogram-grid.ts';
 import { HEAT_ROWS, HistogramHeat, NO_GRID } from '../../media/distribution/histogram-heat.tsx';
 import { Segmented } from '../../parts/controls.tsx';

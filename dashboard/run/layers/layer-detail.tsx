@@ -38,8 +38,11 @@ export function LayerDetail(props: {
   const context = useComputed((): PanelContext => {
     const now = revision.value;
     curves.update();
-    const extent = curves.series.extent('step', 0) ?? { min: 0, max: 1 };
-    return { revision: now, originOf: () => ORIGIN, extent };
+    return {
+      revision: now,
+      originOf: () => ORIGIN,
+      extentOf: (axis) => curves.series.extent(axis, 0),
+    };
   });
   useEffect(() => title.current?.scrollIntoView({ block: 'nearest' }), []);
   void context.value;

@@ -1,5 +1,5 @@
 /** What the heat map of layers can show, and on what scale. */
-import type { ScaleKind } from '../../charts/color-scale.ts';
+import type { ScaleKind } from '../../charts/heat/color-scale.ts';
 
 const QUANTITIES = [
   {

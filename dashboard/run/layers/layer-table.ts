@@ -5,7 +5,7 @@
 import type { LayerColumns, NameColumn, ParameterColumns } from 'quark-sdk/probes';
 import { getOrMake } from '../../parts/maps.ts';
 import { LAYER_QUANTITIES, type QuantityId } from './layer-quantities.ts';
-import type { LayerPoints } from '../../charts/layer-grid.ts';
+import type { LayerPoints } from '../../charts/heat/layer-grid.ts';
 import { LayerTrack } from './layer-track.ts';
 
 /** What is taken of a pass: a quantity from a column. */

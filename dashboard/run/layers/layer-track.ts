@@ -1,5 +1,5 @@
 /** The numbers of one layer over steps. */
-import type { LayerPoints } from '../../charts/layer-grid.ts';
+import type { LayerPoints } from '../../charts/heat/layer-grid.ts';
 
 /** One number as it was recorded. */
 export type LayerEntry = {

@@ -2,10 +2,15 @@
 import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { scaleTicks } from '../../charts/color-scale.ts';
-import { HeatLegend } from '../../charts/heat-legend.tsx';
-import { HeatMap, MIN_COLUMN_PX, type CellWords, type HeatCells } from '../../charts/heat-map.tsx';
-import { BAD_SHADE, layerGrid, stepsText, type LayerGrid } from '../../charts/layer-grid.ts';
+import { scaleTicks } from '../../charts/heat/color-scale.ts';
+import { HeatLegend } from '../../charts/heat/heat-legend.tsx';
+import {
+  HeatMap,
+  MIN_COLUMN_PX,
+  type CellWords,
+  type HeatCells,
+} from '../../charts/heat/heat-map.tsx';
+import { BAD_SHADE, layerGrid, stepsText, type LayerGrid } from '../../charts/heat/layer-grid.ts';
 import type { AddressText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Chip } from '../../parts/controls.tsx';

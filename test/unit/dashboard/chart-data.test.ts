@@ -1,11 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
 import { sparkPath } from '../../../dashboard/runs/preview.ts';
-import { countNonFinite } from '../../../dashboard/charts/reduce.ts';
+import { countNonFinite, reduceSeries } from '../../../dashboard/charts/reduce.ts';
+import { SeriesPyramid } from 'quark-sdk/kernels';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
 import { cachedOnAxis, chartData, curveOf } from '../../../dashboard/charts/chart-data.ts';
 
+const UNSMOOTHED = { kind: 'exponential', amount: 0 } as const;
+const span = (min: number, max: number): Parameters<typeof chartData>[1] => ({
+  range: { min, max },
+  pixelCount: 100,
+  logX: false,
+  logY: false,
+});
 const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
+
+function shaped(xs: Float64Array, ys: Float64Array): SeriesPyramid {
+  const shape = new SeriesPyramid();
+  shape.extendTo(ys, xs);
+  return shape;
+}
 
 function seriesOf(ys: readonly number[], firstStep = 0): SampleSeries {
   const series = new SampleSeries('x');
@@ -15,27 +29,27 @@ function seriesOf(ys: readonly number[], firstStep = 0): SampleSeries {
 const points = (ys: readonly number[], firstStep = 0): AxisSeries =>
   onAxis(seriesOf(ys, firstStep), 'step', 0, NO_EPOCHS);
 const curve = (ys: readonly number[], smoothing = 0): ReturnType<typeof curveOf> =>
-  curveOf('x', '#000', points(ys), smoothing, { min: 0, max: ys.length - 1 });
+  curveOf(
+    'x',
+    '#000',
+    points(ys),
+    { kind: 'exponential', amount: smoothing },
+    { min: 0, max: ys.length - 1 },
+  );
 
 describe('what a chart draws', () => {
-  it('has a raw column for each curve, then the smoothed ones', () => {
-    const data = chartData([curve([1, 3]), curve([5, 5], 0.5)], { min: 0, max: 1 }, 100, false);
-    expect(data.xs).toEqual([0, 1]);
-    expect(data.columns.slice(0, 2)).toEqual([
-      [1, 3],
-      [5, 5],
+  it('is the points of each curve, and the smoothed line in front of those that are smoothed', () => {
+    const data = chartData([curve([1, 3]), curve([5, 5], 0.5)], span(0, 1));
+    expect(data.curves.map((one) => one.points)).toEqual([
+      { xs: [0, 1], ys: [1, 3] },
+      { xs: [0, 1], ys: [5, 5] },
     ]);
-    expect(data.columns).toHaveLength(3);
-    expect(data.drawnCounts).toEqual([2, 2]);
+    expect(data.curves.map(({ lineKind }) => lineKind)).toEqual(['points', 'smoothed']);
+    expect(data.curves[1]?.line).toEqual({ xs: [0, 1], ys: [5, 5] });
   });
 
   it('lists points that no line goes through', () => {
-    const data = chartData(
-      [curve([1, Number.NaN, 2, Number.NaN, 3, 4])],
-      { min: 0, max: 5 },
-      100,
-      false,
-    );
+    const data = chartData([curve([1, Number.NaN, 2, Number.NaN, 3, 4])], span(0, 5));
     expect(data.lonely).toEqual([
       { curve: 0, x: 0, y: 1 },
       { curve: 0, x: 2, y: 2 },
@@ -44,8 +58,8 @@ describe('what a chart draws', () => {
   });
 
   it('leaves out of a logarithmic axis what has no place there, and counts it once', () => {
-    const data = chartData([curve([1, 0, -2, 10], 0.5)], { min: 0, max: 3 }, 100, true);
-    expect(data.columns[0]).toEqual([1, null, null, 10]);
+    const data = chartData([curve([1, 0, -2, 10], 0.5)], { ...span(0, 3), logY: true });
+    expect(data.curves[0]?.points.ys).toEqual([1, null, null, 10]);
     expect(data.unplacedCount).toBe(2);
   });
 
@@ -68,18 +82,68 @@ describe('what a chart draws', () => {
     const series = seriesOf(Array.from({ length: 1000 }, (_, i) => i % 7));
     const extent = { min: 0, max: 2000 };
     const now = (): ReturnType<typeof curveOf> =>
-      curveOf('x', '#000', cachedOnAxis(series, 'step', 0, NO_EPOCHS), 0, extent);
-    const drawn = (): ReturnType<typeof chartData> => chartData([now()], extent, 50, false);
+      curveOf('x', '#000', cachedOnAxis(series, 'step', 0, NO_EPOCHS), UNSMOOTHED, extent);
+    const drawn = (): readonly (number | null)[] =>
+      chartData([now()], { ...span(0, 2000), pixelCount: 50 }).curves[0]?.points.ys ?? [];
     const before = now().shape;
     series.push(99, 1000, Number.NaN, 2000);
     expect(now().shape).toBe(before);
-    expect(drawn().columns[0]).toContain(99);
+    expect(drawn()).toContain(99);
     series.push(-99, 1000, Number.NaN, 2000);
     expect(now().shape).not.toBe(before);
-    expect(drawn().columns[0]).toContain(-99);
-    expect(drawn().columns[0]).not.toContain(99);
+    expect(drawn()).toContain(-99);
+    expect(drawn()).not.toContain(99);
     series.push(-50, 3, Number.NaN, 2000);
-    expect(drawn().columns[0]).toContain(-50);
+    expect(drawn()).toContain(-50);
+  });
+});
+
+describe('a curve with more points than pixels', () => {
+  const ys = Array.from(
+    { length: 10_000 },
+    (_, at) => Math.sin(at / 700) + (at % 2 === 0 ? 1 : -1),
+  );
+  ys[4_321] = 50;
+
+  it('is an envelope with the mean of each pixel, and says how many points it stands for', () => {
+    const [drawn] = chartData([curve(ys)], span(0, 9_999)).curves;
+    expect(drawn?.thinnedFrom).toBe(10_000);
+    expect(drawn?.lineKind).toBe('mean');
+    expect(drawn?.line?.ys).toHaveLength(100);
+    for (const [pixel, mean] of (drawn?.line?.ys ?? []).entries()) {
+      const part = ys.slice(pixel * 100, (pixel + 1) * 100);
+      expect(mean).toBeCloseTo(part.reduce((sum, y) => sum + y, 0) / part.length, 1);
+    }
+    // The one point far away is in the envelope.
+    expect(Math.max(...(drawn?.points.ys ?? []).map((y) => y ?? 0))).toBe(50);
+  });
+
+  it('is its points again once somebody has zoomed in', () => {
+    const [drawn] = chartData([curve(ys)], span(100, 300)).curves;
+    expect(drawn).toMatchObject({ thinnedFrom: undefined, lineKind: 'points', line: undefined });
+  });
+
+  it('has no mean where nothing is finite', () => {
+    const broken = ys.map((y, at) => (at >= 5_000 && at < 6_000 ? Number.NaN : y));
+    const [drawn] = chartData([curve(broken)], span(0, 9_999)).curves;
+    expect(drawn?.line?.ys.slice(51, 59)).toEqual(new Array(8).fill(null));
+  });
+
+  it('has as many points a decade on a logarithmic axis', () => {
+    const xs = Float64Array.from({ length: 100_000 }, (_, at) => at + 1);
+    const shape = shaped(
+      xs,
+      xs.map((x) => x % 97),
+    );
+    const { xs: drawn } = reduceSeries(shape, { min: 1, max: 100_000 }, 300, true);
+    const decades = [1, 10, 100, 1000, 10_000].map(
+      (from) => drawn.filter((x) => x >= from && x < 10 * from).length,
+    );
+    // All points of the first decade; of later ones as many as the pixels of a decade take.
+    expect(decades[0]).toBe(9);
+    for (const count of decades.slice(1)) expect(count).toBeGreaterThan(70);
+    expect(drawn).toEqual(drawn.toSorted((a, b) => a - b));
+    expect(new Set(drawn).size).toBe(drawn.length);
   });
 });
 

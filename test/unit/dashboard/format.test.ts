@@ -10,7 +10,11 @@ import {
   formatValue,
   shortId,
 } from '../../../dashboard/parts/format.ts';
-import { linearRange, tickIncrements, ticksBetween } from '../../../dashboard/charts/value-axis.ts';
+import {
+  linearRange,
+  tickIncrements,
+  ticksBetween,
+} from '../../../dashboard/charts/plot/value-axis.ts';
 import { runs } from '../../support/property.ts';
 
 describe('formatting', () => {

@@ -4,7 +4,7 @@ import { exposureRows, reasonText } from '../../../dashboard/run/batches/batch-t
 import { formatBytes, formatMetric } from '../../../dashboard/parts/format.ts';
 import { groupMetrics, isMachineMetric, legendName } from '../../../dashboard/charts/group.ts';
 import { histogramGrid, spread } from '../../../dashboard/media/distribution/histogram-grid.ts';
-import { EMPTY_SHADE } from '../../../dashboard/charts/layer-grid.ts';
+import { EMPTY_SHADE } from '../../../dashboard/charts/heat/layer-grid.ts';
 import { costText, probeCost } from '../../../dashboard/run/layers/probe-cost.ts';
 import { runs } from '../../support/property.ts';
 

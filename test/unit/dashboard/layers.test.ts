@@ -7,7 +7,7 @@ import {
   shareOn,
   rampBytes,
   scaleTicks,
-} from '../../../dashboard/charts/color-scale.ts';
+} from '../../../dashboard/charts/heat/color-scale.ts';
 import {
   BAD_SHADE,
   EMPTY_SHADE,
@@ -15,14 +15,14 @@ import {
   gridColumns,
   labelledColumns,
   layerGrid,
-} from '../../../dashboard/charts/layer-grid.ts';
+} from '../../../dashboard/charts/heat/layer-grid.ts';
 import { LayerCharts } from '../../../dashboard/run/layers/layer-series.ts';
 import {
   joinOrder,
   LayerTable,
   shortParameter,
 } from '../../../dashboard/run/layers/layer-table.ts';
-import type { LayerPoints } from '../../../dashboard/charts/layer-grid.ts';
+import type { LayerPoints } from '../../../dashboard/charts/heat/layer-grid.ts';
 import { LayerFeed } from '../../../dashboard/run/layers/feed.ts';
 import { layerRow, parameterRow, writeProbeRows } from '../../support/probe-rows.ts';
 import { runs } from '../../support/property.ts';

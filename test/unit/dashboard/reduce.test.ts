@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeriesPyramid } from 'quark-sdk/analysis';
-import { alignSeries, nonFiniteKind, reduceSeries } from '../../../dashboard/charts/reduce.ts';
+import { nonFiniteKind, reduceSeries } from '../../../dashboard/charts/reduce.ts';
 import { runs } from '../../support/property.ts';
 
 const shaped = (xs: Float64Array, ys: Float64Array): SeriesPyramid => {
@@ -107,28 +107,5 @@ describe('reduceSeries', () => {
       }),
       runs(200),
     );
-  });
-});
-
-describe('alignSeries', () => {
-  it('puts series on one x column: undefined where one has no point, null at its gap', () => {
-    const rows = alignSeries([
-      { xs: [0, 1, 3], ys: [10, null, 30] },
-      { xs: [1, 2], ys: [5, 6] },
-    ]);
-    expect(rows).toEqual({
-      xs: [0, 1, 2, 3],
-      columns: [
-        [10, null, undefined, 30],
-        [undefined, 5, 6, undefined],
-      ],
-    });
-  });
-
-  it('gives two rows to a series that has the same x twice', () => {
-    expect(alignSeries([{ xs: [4, 4], ys: [null, 7] }])).toEqual({
-      xs: [4, 4],
-      columns: [[null, 7]],
-    });
   });
 });

@@ -60,6 +60,7 @@ function plainly(
     const [step, epoch] = [series.steps[at] ?? NaN, series.epochs[at] ?? NaN];
     if (axis === 'step') return step;
     if (axis === 'time') return ((series.timesMs[at] ?? NaN) - 500) / 1000;
+    if (axis === 'wall') return (series.timesMs[at] ?? NaN) / 1000;
     const first = scale.firstStep.get(epoch);
     return Number.isNaN(step) || first === undefined
       ? epoch
@@ -68,7 +69,7 @@ function plainly(
   const order = [...xs.keys()]
     .filter((at) => !Number.isNaN(xs[at]))
     .toSorted((a, b) => (xs[a] ?? 0) - (xs[b] ?? 0) || a - b)
-    .filter((at, i, all) => axis === 'time' || xs[at] !== xs[all[i + 1] ?? -1]);
+    .filter((at, i, all) => axis === 'time' || axis === 'wall' || xs[at] !== xs[all[i + 1] ?? -1]);
   return {
     xs: order.map((at) => xs[at] ?? NaN),
     ys: order.map((at) => series.values[at] ?? NaN),
@@ -137,6 +138,8 @@ describe('points that come in parts', () => {
           const expected = plainly(series, axis, scale);
           expect([...grown.xs]).toEqual(expected.xs);
           expect([...grown.ys]).toEqual(expected.ys);
+          for (const [at, y] of grown.ys.entries())
+            expect(series.values[grown.rows?.[at] ?? at]).toBe(y);
           const { missingCount, repeatedCount } = onAxis(series, axis, 500, scale);
           expect([grown.missingCount, grown.repeatedCount]).toEqual([missingCount, repeatedCount]);
           expect(missingCount + repeatedCount + grown.xs.length).toBe(series.length);

@@ -6,7 +6,7 @@ import {
   linearRange,
   tickIncrements,
   ticksBetween,
-} from '../../../dashboard/charts/value-axis.ts';
+} from '../../../dashboard/charts/plot/value-axis.ts';
 import { runs } from '../../support/property.ts';
 
 describe('the value axis', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ZOOMS } from '../../../dashboard/charts/chart-text.ts';
+import { AXIS, ZOOMS } from '../../../dashboard/charts/chart-text.ts';
 import { QUERY, SORT } from '../../../dashboard/runs/list-text.ts';
 import { runs } from '../../support/property.ts';
 import {
@@ -10,7 +10,6 @@ import {
   hrefOf,
   withAddressParams,
 } from '../../../dashboard/route/route.ts';
-import { pannedRange, widenedRange, zoomedRange } from '../../../dashboard/charts/chart-range.ts';
 import { eventText } from '../../../dashboard/run/metrics/event-text.ts';
 import { countBy } from '../../../dashboard/parts/maps.ts';
 import { lossKey } from '../../../dashboard/charts/group.ts';
@@ -72,6 +71,13 @@ describe('routes', () => {
       expect(ZOOMS.read(text).size).toBe(0);
   });
 
+  it('has any axis, and steps for what names none', () => {
+    for (const axis of ['time', 'wall', 'epoch', 'metric:train/tokens'] as const)
+      expect(AXIS.read(AXIS.write(axis))).toBe(axis);
+    expect(AXIS.write('step')).toBeUndefined();
+    expect(AXIS.read('nothing')).toBe('step');
+  });
+
   it('has the filters and the order of the list', () => {
     const query = {
       text: 'adam  run',
@@ -96,26 +102,6 @@ describe('routes', () => {
     ]) {
       expect(numberSettingOf(search, 'leaseTtlMs')).toBeUndefined();
     }
-  });
-});
-
-describe('zoom', () => {
-  const full = { min: 0, max: 100 };
-  it('zooms around the middle and stays inside', () => {
-    expect(zoomedRange(full, full, 0.5)).toEqual({ min: 25, max: 75 });
-    expect(zoomedRange({ min: 0, max: 20 }, full, 2)).toEqual({ min: 0, max: 30 });
-    expect(zoomedRange({ min: 25, max: 75 }, full, 2)).toBeUndefined();
-  });
-  it('gives a range room, inside of what there is', () => {
-    expect(widenedRange({ min: 40, max: 60 }, full)).toEqual({ min: 30, max: 70 });
-    expect(widenedRange({ min: 90, max: 98 }, full)).toEqual({ min: 86, max: 100 });
-    expect(widenedRange({ min: 7, max: 7 }, full)).toEqual({ min: 6, max: 8 });
-    expect(widenedRange({ min: 7, max: 7 }, { min: 7, max: 7 })).toBeUndefined();
-  });
-  it('pans by a share of the width and stops at the ends', () => {
-    expect(pannedRange({ min: 20, max: 40 }, full, 0.5)).toEqual({ min: 30, max: 50 });
-    expect(pannedRange({ min: 20, max: 40 }, full, -5)).toEqual({ min: 0, max: 20 });
-    expect(pannedRange({ min: 70, max: 90 }, full, 5)).toEqual({ min: 80, max: 100 });
   });
 });
 

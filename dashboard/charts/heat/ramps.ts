@@ -2,9 +2,9 @@
  * Colours of heat maps. More is darker on light ground and lighter on dark ground, so the order shows without hue; the two
  * hues of a diverging ramp, blue and orange, are told apart by eyes of every kind.
  */
-import { getOrMake } from '../parts/maps.ts';
+import { getOrMake } from '../../parts/maps.ts';
 import { rampBytes } from './color-scale.ts';
-import { shownTheme } from '../theme/theme.ts';
+import { shownTheme } from '../../theme/theme.ts';
 
 /** `sequential`: from little to much; `diverging`: below, at and above zero. */
 export type RampName = 'sequential' | 'diverging';

@@ -1,5 +1,5 @@
 /** Layers by steps as cells, as many columns as there is room for. Pure. */
-import { formatCount } from '../parts/format.ts';
+import { formatCount } from '../../parts/format.ts';
 import { colorScale, shareOn, type ColorScale, type ScaleKind } from './color-scale.ts';
 
 /** One point a step, ascending. Arrays of one length. */

@@ -2,11 +2,11 @@
 import { useSignal, useSignalEffect, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { ComponentChildren, JSX, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { formatTicks } from '../parts/format.ts';
-import { setting } from '../parts/signals.ts';
-import { shownTheme } from '../theme/theme.ts';
+import { formatTicks } from '../../parts/format.ts';
+import { setting } from '../../parts/signals.ts';
+import { shownTheme } from '../../theme/theme.ts';
 import { paintHeat } from './heat-canvas.ts';
-import { lowerBound } from './axis.ts';
+import { lowerBound } from '../axis.ts';
 import { columnLefts, labelledColumns, type GridColumn } from './layer-grid.ts';
 import { rampOf, type RampName } from './ramps.ts';
 import './heat.css';

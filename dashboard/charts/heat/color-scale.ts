@@ -1,5 +1,5 @@
 /** From numbers to positions on a colour ramp. Pure: which colours a ramp has is the theme's business. */
-import { formatTick, rounded } from '../parts/format.ts';
+import { formatTick, rounded } from '../../parts/format.ts';
 
 /** `diverging`: around zero; `log`: by size; `share`: 0 to 1; `linear`: from the smallest to the largest. */
 export type ScaleKind = 'diverging' | 'log' | 'share' | 'linear';

@@ -23,6 +23,24 @@ export function linearRange(min: number | null, max: number | null): [number, nu
   return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
 }
 
+/** The logarithmic axis for values from `min` to `max`, with some room. */
+export function logRange(min: number, max: number): [number, number] {
+  if (!(min > 0) || !(max > 0) || !Number.isFinite(max)) return [0.1, 10];
+  const room = Math.max((Math.log10(max) - Math.log10(min)) * 0.06, 0.05);
+  return [10 ** (Math.log10(min) - room), 10 ** (Math.log10(max) + room)];
+}
+
+/** Lowest and highest of all values; of none, `min` is above `max`. */
+export function valueExtent(lines: readonly (readonly (number | null | undefined)[])[]): {
+  readonly min: number;
+  readonly max: number;
+} {
+  const range = { min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY };
+  for (const line of lines)
+    for (const value of line) if (typeof value === 'number') widen(range, value);
+  return range;
+}
+
 function inside(value: number): number {
   return Math.max(-LARGEST_END, Math.min(LARGEST_END, value));
 }
