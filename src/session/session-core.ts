@@ -278,7 +278,7 @@ export class SessionCore implements RunHandle {
   async #flush(): Promise<void> {
     const results = await this.#writers.ask((writer) => writer.drain());
     throwFirst([...results, ...(await Promise.allSettled([this.#writeWaiting()]))]);
-    await this.#summaries.publish();
+    await this.#summaries.flushed();
   }
 
   /**
@@ -350,6 +350,7 @@ export class SessionCore implements RunHandle {
     await this.#events.append(lastWord);
     const run = await this.#run.change(this.store, (current) => {
       checkRunning(current, 'ended again');
+      this.#summaries.stop();
       return { status, endedAt: lastWord.event.timestamp, ...this.#summaries.changeOf(current) };
     });
     this.#status = status;

@@ -11,6 +11,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { getPayload } from '../../src/instruments/artifacts/parts.ts';
 import { openRun } from '../../src/read/run-reader.ts';
 import { readArtifacts } from '../../src/read/artifacts.ts';
+import { createStoreHandler } from '../../src/service/routes/handler.ts';
+import { openHttpStorage } from '../../src/wire/http-store.ts';
 import { openMemoryStorage } from '../../src/store/memory/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTracker, type Tracker, type TrackerState } from '../../src/tracker.ts';
@@ -201,4 +203,41 @@ test('tensorboard: the event file of a resumed run is that of one that was not i
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}, 120_000);
+
+test('quark over HTTP: the run of a service goes on from a state as one of a store at hand does', async () => {
+  const handler = createStoreHandler({ writable: true });
+  await fc.assert(
+    fc.asyncProperty(story, async ({ before, parts }) => {
+      const served = await openMemoryStorage(`memory:${randomUUID()}`);
+      const storage = await openHttpStorage('http://quark.example', {
+        fetch: (request) => handler.handle(request, { store: served }),
+      });
+      const config = { provider: 'quark', storage, project: 'p' } as const;
+      const whole = await openTracker(config);
+      let tracker = await openTracker(config);
+      await perform(whole, before);
+      await perform(tracker, before);
+      for (const { again, calls, doneBeforeCrash, ending } of parts) {
+        const state = JSON.parse(JSON.stringify(await tracker.state())) as TrackerState;
+        for (let time = 0; time < (again ? 2 : 1); time++) {
+          await perform(tracker, calls.slice(0, doneBeforeCrash));
+          if (ending === 'failed' || ending === 'interrupted') await tracker.close(ending);
+          else {
+            if (ending === 'flush and crash') await tracker.flush();
+            await crash(served, tracker.runId ?? '');
+          }
+          tracker = await openTracker({ ...config, resume: state });
+        }
+        await perform(tracker, calls);
+        await perform(whole, calls);
+      }
+      await tracker.close();
+      await whole.close();
+      expect(await recordsOf(storage, tracker.runId ?? '')).toEqual(
+        await recordsOf(storage, whole.runId ?? ''),
+      );
+    }),
+    runs(20),
+  );
 }, 120_000);

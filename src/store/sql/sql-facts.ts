@@ -28,8 +28,8 @@ const runs = sqlShape(runShape);
 
 /** Runs whose facts are written in one transaction. */
 export const INDEXED_AT_ONCE = 500;
-/** Rows of a statement: few forms of it, which are prepared once. */
-const ROWS_OF_INSERTS = [64, 16, 4, 1] as const;
+/** Rows and paths of a statement: few forms of it, which are prepared once. */
+const PART_SIZES = [64, 16, 4, 1] as const;
 /** A run that goes on and has more facts is behind: its results change every 30 s, and training must not wait for thousands of rows. */
 const MAX_LIVE_FACTS = 500;
 /** Texts that a pattern is compared with here, rather than run by run; and of those that are like it, as many as a statement may name. */
@@ -74,11 +74,42 @@ export function* indexRuns(space: string): SqlWork<number> {
   return rows.length;
 }
 
-/** Writes the facts of a run that was just added or changed, in its transaction. */
+/** Writes the facts of a run that was just added or changed, in its transaction: those of paths whose values are others than before. */
 export function* writeFacts(space: string, run: StoredRun): SqlWork<void> {
   const facts = rowsOf(space, run);
   if (facts.length > MAX_LIVE_FACTS && run.status === 'running') return;
-  yield* together([removal(space, run.id), ...insertions(facts), marking(space, run)]);
+  const before = byPath(yield* storedFacts(space, run.id));
+  const after = byPath(facts.map((cells) => cells.slice(2)));
+  const isSame = (path: string): boolean =>
+    JSON.stringify(before.get(path)) === JSON.stringify(after.get(path));
+  const others = [...before.keys()].filter((path) => !isSame(path));
+  const added = facts.filter((cells) => !isSame(String(cells[2])));
+  yield* together([...removals(space, run.id, others), ...insertions(added), marking(space, run)]);
+}
+
+/** The values of each path, without the numbers that put them in order. */
+function byPath(rows: readonly (readonly SqlValue[])[]): ReadonlyMap<string, SqlValue[][]> {
+  const found = new Map<string, SqlValue[][]>();
+  for (const [path, , ...value] of rows) {
+    const values = found.get(String(path));
+    if (values === undefined) found.set(String(path), [value]);
+    else values.push(value);
+  }
+  return found;
+}
+
+/** Path, number, kind, number and body of each stored fact of a run, in their order. */
+function* storedFacts(space: string, runId: string): SqlWork<SqlValue[][]> {
+  const stored = yield sql(
+    'SELECT text(path), fact, kind, number, text(body) FROM run_facts WHERE space = ? AND run_id = ? ORDER BY path, fact',
+    space,
+    runId,
+  );
+  return stored.map((cells) => [
+    textCell(cells, 0),
+    ...cells.slice(1, 4),
+    cells[4] === null ? null : textCell(cells, 4),
+  ]);
 }
 
 /** Whether the facts of a run that are not behind are others than those of the run. */
@@ -89,18 +120,11 @@ export function* areFactsWrong(space: string, runId: string): SqlWork<boolean> {
     runId,
   );
   if (row === undefined) return false;
-  const stored = yield sql(
-    'SELECT text(path), fact, kind, number, text(body) FROM run_facts WHERE space = ? AND run_id = ? ORDER BY fact',
-    space,
-    runId,
-  );
-  const found = stored.map((cells) => [
-    textCell(cells, 0),
-    ...cells.slice(1, 4),
-    cells[4] === null ? null : textCell(cells, 4),
-  ]);
-  const wanted = rowsOf(space, runs.read(row, {})).map((cells) => cells.slice(2));
-  return JSON.stringify(found) !== JSON.stringify(wanted);
+  const found = byPath(yield* storedFacts(space, runId));
+  const wanted = byPath(rowsOf(space, runs.read(row, {})).map((cells) => cells.slice(2)));
+  const inOrder = (facts: ReadonlyMap<string, unknown>): string =>
+    JSON.stringify([...facts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return inOrder(found) !== inOrder(wanted);
 }
 
 /** Writes the facts of a run again; false where there is no such run. */
@@ -117,6 +141,18 @@ export function* rebuildFacts(space: string, runId: string): SqlWork<boolean> {
 
 function removal(space: string, runId: string): SqlCall {
   return sql('DELETE FROM run_facts WHERE space = ? AND run_id = ?', space, runId);
+}
+
+/** Few forms of the statement, which are prepared once. */
+function removals(space: string, runId: string, paths: readonly string[]): readonly SqlCall[] {
+  return inParts(paths).map((some) =>
+    sql(
+      `DELETE FROM run_facts WHERE space = ? AND run_id = ? AND path IN (${placeholders(some)})`,
+      space,
+      runId,
+      ...some,
+    ),
+  );
 }
 
 function marking(space: string, { id, revision }: StoredRun): SqlCall {
@@ -144,20 +180,23 @@ function compareRows(a: readonly SqlValue[], b: readonly SqlValue[]): number {
 }
 
 function insertions(rows: readonly (readonly SqlValue[])[]): readonly SqlCall[] {
-  const calls: SqlCall[] = [];
-  for (let at = 0; at < rows.length;) {
-    const count = ROWS_OF_INSERTS.find((size) => size <= rows.length - at) ?? 1;
-    const some = rows.slice(at, at + count);
-    calls.push(
-      sql(
-        `INSERT INTO run_facts (space, run_id, path, fact, kind, number, body)
-         VALUES ${some.map((row) => `(${placeholders(row)})`).join(', ')}`,
-        ...some.flat(),
-      ),
-    );
+  return inParts(rows).map((some) =>
+    sql(
+      `INSERT INTO run_facts (space, run_id, path, fact, kind, number, body)
+       VALUES ${some.map((row) => `(${placeholders(row)})`).join(', ')}`,
+      ...some.flat(),
+    ),
+  );
+}
+
+function inParts<T>(list: readonly T[]): readonly (readonly T[])[] {
+  const parts: (readonly T[])[] = [];
+  for (let at = 0; at < list.length;) {
+    const count = PART_SIZES.find((size) => size <= list.length - at) ?? 1;
+    parts.push(list.slice(at, at + count));
     at += count;
   }
-  return calls;
+  return parts;
 }
 
 function cellsOf(value: FactValue | null): SqlValue[] {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun, TrainingSession } from 'quark-sdk';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { joinSummaries, MetricSummaries } from '../../../src/records/metric-summaries.ts';
@@ -100,6 +100,29 @@ test('what is no summary is left out and harms nothing', () => {
     d: { last: 1, last_at_ms: 1, min: 'x' },
   };
   expect(joinSummaries({ ...bad, e: good }, bad)).toEqual({ e: good });
+});
+
+test('a program that flushes all the time has its record written once a second', async () => {
+  const clock = new TestClock(Date.UTC(2026, 0, 2));
+  const store = createMemoryStore({ clock });
+  const update = vi.spyOn(store, 'updateRun');
+  const session = await startRun({ project: 'p', storage: store, clock, handleSignals: false });
+  const metrics = new MetricsLogger(session);
+  const last = async () =>
+    (await openRun(store, session.runId)).run.metricSummaries['loss'] ?? { last: undefined };
+  for (let step = 0; step < 50; step++) {
+    metrics.log('loss', step, { step });
+    await session.flush();
+  }
+  expect(update).toHaveBeenCalledTimes(1);
+  expect(await last()).toMatchObject({ last: 0 });
+  clock.advance(1000);
+  await expect.poll(last).toMatchObject({ last: 49 });
+  expect(update).toHaveBeenCalledTimes(2);
+  metrics.log('loss', 99, { step: 99 });
+  await session.flush();
+  await session.close();
+  expect(await last()).toMatchObject({ last: 99 });
 });
 
 test('a run remembers its metrics: at the end, after a flush, and while it goes on', async () => {
