@@ -10,6 +10,7 @@ export const RUN_TABS: readonly [RunTab, ...RunTab[]] = [
   { id: 'layers', title: 'Layers', load: () => import('./layers/view.tsx') },
   { id: 'machine', title: 'Machine', load: () => import('./machine/view.tsx') },
   { id: 'console', title: 'Console', load: () => import('./console/view.tsx') },
+  { id: 'code', title: 'Code', load: () => import('./code/view.tsx') },
   {
     id: 'media',
     title: 'Media',

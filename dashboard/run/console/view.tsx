@@ -91,7 +91,7 @@ function Console({ answer, feed, found, hasFailed }: ConsoleProps): JSX.Element 
   const matches = useMatches(columns, levels, search);
   const firstNumber = found.storedLines - columns.value.ends.length + 1;
   return (
-    <section class="console stack gap-12" aria-label={t('Console')}>
+    <section class="console column gap-12" aria-label={t('Console')}>
       <ConsoleBar
         columns={columns.value}
         levels={levels}

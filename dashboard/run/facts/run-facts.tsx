@@ -4,15 +4,16 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { hasTimes, type RunReader, type RunRecord } from 'quark-sdk';
 import { Button, CopyButton } from '../../parts/controls.tsx';
-import { countText, formatCount, formatDuration, shortId } from '../../parts/format.ts';
-import { Icon } from '../../parts/icons.tsx';
+import { formatCount, formatDuration } from '../../parts/format.ts';
 import { adding } from '../../parts/signals.ts';
-import { hrefOf } from '../../route/route.ts';
+import { t, tn } from '../../parts/t.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { environmentWords } from './environment-words.ts';
 import { Folding } from './folding.tsx';
+import { LineageFacts } from './lineage-graph.tsx';
 import { readStoredRows, type StoredRowFacts } from './stored-rows.ts';
 import { TimerFacts } from './timer-facts.tsx';
+import './style.css';
 
 /** The column beside the charts. */
 export function FactColumn(props: {
@@ -21,44 +22,75 @@ export function FactColumn(props: {
   readonly nowMs: number;
 }): JSX.Element {
   const { feed, nowMs } = props;
-  const { run, reader } = feed;
-  const { lineageRootRunId: rootId, parentRunId: parentId, gitCommit } = run;
+  const { run } = feed;
   return (
-    <aside class="facts" aria-label="About this run">
-      <Folding title="Run">
-        <dl class="fact-list">
-          <Fact name="id">
-            <span class="mono breakable">{run.id}</span>
-          </Fact>
-          {hasTimes(run) && <Fact name="started">{instant(run.startedAt)}</Fact>}
-          <Ended run={run} />
-          {run.resumeCount > 0 && <Fact name="resumed">{countText(run.resumeCount, 'time')}</Fact>}
-          {parentId !== null && <RelatedRun name="parent" runId={parentId} />}
-          {rootId !== run.id && rootId !== parentId && (
-            <RelatedRun name="first of line" runId={rootId} />
-          )}
-          {gitCommit !== null && (
-            <Fact name="commit">
-              <span class="mono" title={gitCommit}>
-                {gitCommit.slice(0, 10)}
-              </span>
-            </Fact>
-          )}
-          <Fact name="stored in">
-            <span class="mono breakable">{run.runPath}</span>
-          </Fact>
-          {run.strictMode && <Fact name="strict mode">on</Fact>}
-          <StoredRows reader={reader} changedAt={run.updatedAt} />
-        </dl>
+    <aside class="facts" aria-label={t('About this run')}>
+      <Folding title={t('Run')}>
+        <RunFacts feed={feed} />
       </Folding>
+      <LineageFacts feed={feed} />
       <TimerFacts feed={feed} nowMs={nowMs} />
-      <JsonSection title="Config" value={run.config} />
+      <JsonSection title={t('Configuration')} value={run.config} />
+      {Object.keys(run.summary).length > 0 && (
+        <JsonSection title={t('Results')} value={run.summary} />
+      )}
+      {Object.keys(run.metadata).length > 0 && (
+        <JsonSection title={t('Metadata')} value={run.metadata} />
+      )}
       <JsonSection
-        title="Environment"
+        title={t('Environment')}
         value={run.environment}
         shown={environmentWords(run.environment)}
       />
     </aside>
+  );
+}
+
+function RunFacts({ feed }: { readonly feed: RunFeed }): JSX.Element {
+  const { run, reader } = feed;
+  const { configHash, configRevision, gitCommit, jobType } = run;
+  return (
+    <dl class="fact-list">
+      <Fact name={t('id')}>
+        <span class="mono breakable">{run.id}</span>
+      </Fact>
+      <Fact name={t('project')}>
+        <span class="breakable" dir="auto">
+          {run.projectName}
+        </span>
+      </Fact>
+      {jobType !== null && <Fact name={t('job type')}>{jobType}</Fact>}
+      {hasTimes(run) && <Fact name={t('started')}>{instant(run.startedAt)}</Fact>}
+      <Ended run={run} />
+      {run.resumeCount > 0 && (
+        <Fact name={t('resumed')}>{tn(run.resumeCount, '{count} time', '{count} times')}</Fact>
+      )}
+      {configHash !== null && (
+        <Fact name={t('configuration')}>
+          <span class="mono" title={configHash}>
+            {configHash.slice(0, 12)}
+          </span>
+          {configRevision !== null && (
+            <span class="quiet">
+              {' '}
+              {t('revision {number}', { number: formatCount(configRevision) })}
+            </span>
+          )}
+        </Fact>
+      )}
+      {gitCommit !== null && (
+        <Fact name={t('commit')}>
+          <span class="mono" title={gitCommit}>
+            {gitCommit.slice(0, 10)}
+          </span>
+        </Fact>
+      )}
+      <Fact name={t('stored in')}>
+        <span class="mono breakable">{run.runPath.replace(/([^:])\/{2,}/g, '$1/')}</span>
+      </Fact>
+      {run.strictMode && <Fact name={t('strict mode')}>{t('on')}</Fact>}
+      <StoredRows reader={reader} changedAt={run.updatedAt} />
+    </dl>
   );
 }
 
@@ -85,8 +117,8 @@ function StoredRows(props: {
   const { downsampled, superseded } = facts.value ?? {};
   return (
     <>
-      {superseded !== undefined && <Fact name="superseded">{superseded}</Fact>}
-      {downsampled !== undefined && <Fact name="downsampled">{downsampled}</Fact>}
+      {superseded !== undefined && <Fact name={t('superseded')}>{superseded}</Fact>}
+      {downsampled !== undefined && <Fact name={t('downsampled')}>{downsampled}</Fact>}
     </>
   );
 }
@@ -96,19 +128,9 @@ function Ended({ run }: { readonly run: RunRecord }): JSX.Element | null {
   const spanMs = endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(startedAt);
   if (endedAt === null || spanMs <= 0 || !hasTimes(run)) return null;
   return (
-    <Fact name="ended">
+    <Fact name={t('ended')}>
       {instant(endedAt)}
-      <span class="quiet"> after {formatDuration(spanMs)}</span>
-    </Fact>
-  );
-}
-
-function RelatedRun(props: { readonly name: string; readonly runId: string }): JSX.Element {
-  return (
-    <Fact name={props.name}>
-      <a class="link mono" href={hrefOf({ kind: 'run', runId: props.runId })}>
-        {props.name === 'parent' && <Icon name="parent" />} {shortId(props.runId)}
-      </a>
+      <span class="quiet"> {t('after {time}', { time: formatDuration(spanMs) })}</span>
     </Fact>
   );
 }
@@ -148,12 +170,12 @@ function JsonSection(props: {
         !isEmpty && (
           <CopyButton
             text={JSON.stringify(value, undefined, 2)}
-            label={`Copy the ${title.toLowerCase()} as JSON`}
+            label={t('Copy as JSON: {title}', { title })}
           />
         )
       }
     >
-      {isEmpty ? <p class="quiet">Empty.</p> : <JsonFields value={props.shown ?? value} />}
+      {isEmpty ? <p class="quiet">{t('Empty.')}</p> : <JsonFields value={props.shown ?? value} />}
     </Folding>
   );
 }
@@ -171,7 +193,7 @@ function JsonFields({ value }: { readonly value: object }): JSX.Element {
       <FieldList fields={all.slice(0, shownCount.value)} />
       {hiddenCount > 0 && (
         <Button isSmall class="fact-more" onClick={adding(shownCount, SHOWN_MORE)}>
-          Show {formatCount(Math.min(hiddenCount, SHOWN_MORE))} more
+          {t('Show {count} more', { count: formatCount(Math.min(hiddenCount, SHOWN_MORE)) })}
         </Button>
       )}
     </>

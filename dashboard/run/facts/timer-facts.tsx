@@ -4,8 +4,9 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { TimerStatistics } from 'quark-sdk/profiler';
 import { Button } from '../../parts/controls.tsx';
-import { countText, formatCount, formatMeasuredSpan } from '../../parts/format.ts';
+import { formatCount, formatMeasuredSpan } from '../../parts/format.ts';
 import { adding } from '../../parts/signals.ts';
+import { t, tn } from '../../parts/t.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { Folding } from './folding.tsx';
 
@@ -41,7 +42,7 @@ export function TimerFacts(props: {
   if (timers.value.length === 0) return null;
   const hiddenCount = timers.value.length - shownCount.value;
   return (
-    <Folding title="Timers">
+    <Folding title={t('Timers')}>
       <dl class="fact-list">
         {timers.value.slice(0, shownCount.value).map((timer) => (
           <div key={timer.name} class="fact">
@@ -54,7 +55,7 @@ export function TimerFacts(props: {
       </dl>
       {hiddenCount > 0 && (
         <Button isSmall class="fact-more" onClick={adding(shownCount, SHOWN_MORE)}>
-          Show {formatCount(Math.min(hiddenCount, SHOWN_MORE))} more
+          {t('Show {count} more', { count: formatCount(Math.min(hiddenCount, SHOWN_MORE)) })}
         </Button>
       )}
     </Folding>
@@ -70,17 +71,31 @@ async function timersOf(feed: RunFeed, toldCount: number): Promise<readonly Time
 
 function TimerText({ timer }: { readonly timer: TimerStatistics }): JSX.Element {
   const { count, maxMs, meanMs, minMs, p50Ms, p90Ms, stdMs, totalMs } = timer;
-  if (count === 0) return <span class="quiet">not measured yet</span>;
+  if (count === 0) return <span class="quiet">{t('not measured yet')}</span>;
+  const all = {
+    std: formatMeasuredSpan(stdMs),
+    total: formatMeasuredSpan(totalMs),
+    median: formatMeasuredSpan(p50Ms),
+    p90: formatMeasuredSpan(p90Ms),
+    least: formatMeasuredSpan(minMs),
+    most: formatMeasuredSpan(maxMs),
+  };
   return (
     <>
       {formatMeasuredSpan(meanMs)}
       <span class="quiet">
         {' '}
-        ± {formatMeasuredSpan(stdMs)}, {countText(count, 'time')}, {formatMeasuredSpan(totalMs)} in
-        all
+        {tn(
+          count,
+          '± {std}, {times} time, {total} in all',
+          '± {std}, {times} times, {total} in all',
+          {
+            ...all,
+            times: formatCount(count),
+          },
+        )}
         <br />
-        median {formatMeasuredSpan(p50Ms)}, 90&nbsp;% under {formatMeasuredSpan(p90Ms)}, least{' '}
-        {formatMeasuredSpan(minMs)}, most {formatMeasuredSpan(maxMs)}
+        {t('median {median}, 90 % under {p90}, least {least}, most {most}', all)}
       </span>
     </>
   );

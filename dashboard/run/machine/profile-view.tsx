@@ -112,7 +112,7 @@ function OneProfile({
   const findings = profileFindings(profile);
   const { droppedCheckpoints } = profile;
   return (
-    <div class="stack gap-12">
+    <div class="column gap-12">
       {findings.length > 0 && (
         <ul class="profile-findings">
           {findings.map((finding) => {
@@ -172,7 +172,7 @@ function OtherProfile({
   const runs = (found?.value ?? []).map(({ run }) => run).filter((run) => run.id !== id);
   const names = runNames(runs);
   return (
-    <div class="stack gap-12">
+    <div class="column gap-12">
       <select
         class="input"
         aria-label={t('The other run')}
