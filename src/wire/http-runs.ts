@@ -1,11 +1,11 @@
-/** The runs of a service, page by page; conditions that an older service does not know are met here. */
+/** The runs of a service, page by page, and their leases; conditions that an older service does not know are met here. */
 import { isQuarkError } from '../base/errors.ts';
 import { checkAnsweredRun } from '../store/run-content.ts';
 import { selectRuns } from '../store/run-rules.ts';
-import type { Lease, RunFilter, StoredRun } from '../store/store.ts';
+import type { LapsedLease, Lease, RunFilter, StoredRun } from '../store/store.ts';
 import type { HttpClient } from './http-client.ts';
 import { MAX_RUNS_PER_PAGE } from './protocol.ts';
-import { decodeRun } from './wire.ts';
+import { decodeLapsedLease, decodeRun } from './wire.ts';
 
 /** Runs that match, newest first. @param listLeases asked where an older service cannot compare the runs itself */
 export async function listRunsThere(
@@ -59,6 +59,20 @@ async function listPages(client: HttpClient, filter: RunFilter): Promise<readonl
     offset = typeof next === 'number' ? next : offset + page.length;
   }
   return [...found.values()];
+}
+
+/** The lapsed leases of a run, by the clock of the service; none of an earlier service, which does not say. */
+export async function lapsedLeasesThere(
+  client: HttpClient,
+  runId: string,
+): Promise<readonly LapsedLease[]> {
+  try {
+    const answer = await client.json('GET /runs/:runId/lapsed-leases', { params: { runId } });
+    return answer.list('leases').map(decodeLapsedLease);
+  } catch (error) {
+    if (isQuarkError(error, 'unsupported')) return [];
+    throw error;
+  }
 }
 
 /** The fields that are given, and nothing else. */

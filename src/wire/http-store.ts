@@ -2,6 +2,7 @@
 import { storeOf, type StoreDriver } from '../store/front.ts';
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
+import { answerFromRuns } from '../store/find/ask-runs.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import { containsKey } from '../store/segment-rules.ts';
 import type {
@@ -25,8 +26,7 @@ import { decodeCurves } from './curve-messages.ts';
 import { decodeFrames } from './frames.ts';
 import { HttpClient, notQuark, type HttpStorageOptions } from './http-client.ts';
 import { deleteProjectThere, listDeletedThere } from './http-deletion.ts';
-import { listRunsThere } from './http-runs.ts';
-import { lapsedLeasesThere } from './http-leases.ts';
+import { lapsedLeasesThere, listRunsThere } from './http-runs.ts';
 import {
   API_PATH,
   BYTES_MEDIA_TYPE,
@@ -37,6 +37,7 @@ import {
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
+import { decodeAnswer } from './table-messages.ts';
 import { TableEpochs } from './table-epochs.ts';
 import type { DocumentCalls } from '../store/documents.ts';
 import { documentsThere, silenceThere, unsilenceThere } from './http-remarks.ts';
@@ -89,6 +90,7 @@ class HttpStore implements StoreDriver {
   readonly location: StoreLocation;
   readonly isWritable: boolean;
   readonly #client: HttpClient;
+  #asksThere = true;
   readonly #epochs = new TableEpochs((runId) => this.#tryListStreams(runId));
 
   constructor(client: HttpClient, isWritable: boolean, space: string | undefined) {
@@ -141,6 +143,19 @@ class HttpStore implements StoreDriver {
 
   readonly listRuns: Store['listRuns'] = (filter = {}) =>
     listRunsThere(this.#client, filter, () => this.listLeases());
+
+  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    if (!this.#asksThere) return answerFromRuns(this, question);
+    try {
+      const answer = await this.#client.json('POST /tables/runs', { message: { question } });
+      return decodeAnswer(answer, question);
+    } catch (error) {
+      // A service that is older than tables does not know the route.
+      if (!isQuarkError(error, 'unsupported')) throw error;
+      this.#asksThere = false;
+      return answerFromRuns(this, question);
+    }
+  };
 
   readonly updateRun: Store['updateRun'] = async (run) => {
     const params = { runId: run.id };

@@ -60,6 +60,7 @@ import {
   type Route,
 } from './route-parts.ts';
 import { list, object, schemaFor, type Schema } from './schemas.ts';
+import { TABLE_ROUTES } from './table-routes.ts';
 
 /** Formats of rows: one Arrow IPC stream, or JSON, one row a line. */
 export const ROW_FORMATS = ['arrow', 'jsonl'] as const;
@@ -166,6 +167,7 @@ export const ROUTES = {
   'GET /runs/:runId': read('getRun', 'One run', run),
   ...DELETION_ROUTES,
   ...REMARK_ROUTES,
+  ...TABLE_ROUTES,
   'PUT /runs/:runId': write(
     'putRun',
     'Replaces the run if its revision is still the one given',

@@ -3,7 +3,6 @@ import { checkLiteral, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { conditionText, type RunCondition } from '../../records/shapes/run-condition.ts';
 import {
-  checkTableQuestion,
   MAX_FOUND_GROUPS,
   type AnswerOf,
   type FoundColumn,
@@ -15,7 +14,7 @@ import {
   type RunQuestionScope,
 } from '../../records/run-question.ts';
 import { isMachinePath } from '../../records/run-paths.ts';
-import { answerOf } from '../../store/find/answers.ts';
+import { askRunsOf } from '../../store/find/ask-runs.ts';
 import type { Store } from '../../store/store.ts';
 import { conditionOfQuery, type FindRunsQuery } from './find-runs.ts';
 import { conditionOfLine, textCondition } from './query-condition.ts';
@@ -236,7 +235,7 @@ async function ask<K extends TableQuestion['kind']>(
   question: TableQuestion & { readonly kind: K },
 ): Promise<AnswerOf<K>> {
   checkStore(store);
-  const answer = (await store.askRuns?.(question)) ?? (await answerFromRuns(store, question));
+  const answer = await askRunsOf(store, question);
   if (!isOfKind(answer, question.kind))
     throw invalidInput('answer', answer.kind, `an answer of kind "${question.kind}"`);
   return answer;
@@ -247,17 +246,4 @@ function isOfKind<K extends TableQuestion['kind']>(
   kind: K,
 ): answer is AnswerOf<K> {
   return answer.kind === kind;
-}
-
-async function answerFromRuns(store: Store, question: TableQuestion): Promise<TableAnswer> {
-  checkTableQuestion(question);
-  const { archived, projectName } = question;
-  const [runs, leases] = await Promise.all([
-    store.listRuns({
-      ...(archived === undefined ? {} : { archived }),
-      ...(projectName === undefined ? {} : { projectName }),
-    }),
-    store.listLeases(),
-  ]);
-  return answerOf(runs, question, new Set(leases.map(({ runId }) => runId)));
 }

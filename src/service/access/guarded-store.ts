@@ -23,6 +23,14 @@ import {
   putDocument,
 } from '../../workspace/documents.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
+import { checkTableQuestion } from '../../records/run-question.ts';
+import {
+  conditionText,
+  MAX_CONDITION_CHARS,
+  type RunCondition,
+} from '../../records/shapes/run-condition.ts';
+import { answerFromRuns, askRunsOf } from '../../store/find/ask-runs.ts';
+import { whereOf } from '../../store/run-facts.ts';
 import { compareRuns, runIdTaken, storeClosed } from '../../store/run-rules.ts';
 import type {
   SegmentRead,
@@ -128,6 +136,23 @@ class GuardedStore implements StoreDriver {
       );
     }
     return found.sort(compareRuns).slice(offset, end);
+  };
+
+  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    checkTableQuestion(question);
+    const projects = this.#projects;
+    const isOpen = projects === undefined || question.projectName !== undefined;
+    if (isOpen && (question.projectName === undefined || this.#maySee(question.projectName)))
+      return askRunsOf(this.#store, question);
+    // What is shared is a condition more; names that are too long for one are compared here.
+    const names = isOpen ? [] : [...(projects?.keys() ?? [])];
+    const shared: RunCondition = { kind: 'in', path: 'project', values: names };
+    const given = whereOf(question);
+    const where = conditionText(
+      given === undefined ? shared : { kind: 'and', of: [given, shared] },
+    );
+    if (where.length > MAX_CONDITION_CHARS) return answerFromRuns(this, question);
+    return askRunsOf(this.#store, { ...question, where });
   };
 
   readonly updateRun: Store['updateRun'] = async (run) => {

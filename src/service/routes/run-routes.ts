@@ -7,6 +7,7 @@ import {
   RunNotFoundError,
   SessionStoreError,
 } from '../../base/errors.ts';
+import { askRunsOf } from '../../store/find/ask-runs.ts';
 import type { RunFilter, Store, StoredRun } from '../../store/store.ts';
 import {
   MAX_DELETED_PER_PAGE,
@@ -20,6 +21,7 @@ import {
   SPOKEN_VERSIONS,
 } from '../../wire/protocol.ts';
 import type { RouteQuery } from '../../wire/route-types.ts';
+import { decodeQuestion, encodeAnswer } from '../../wire/table-messages.ts';
 import { decodeNewRun, decodeProject, decodeRun } from '../../wire/wire.ts';
 import { HEADERS } from '../http/answers.ts';
 import type { StoreHandlers } from './store-routes.ts';
@@ -68,6 +70,11 @@ export const runHandlers = {
 
   'GET /runs': ({ scope, query: { text, config = [], ...filter } }) =>
     searchRuns(scope.store, runFilter(filter), checkSearch(text, config), scope.takeRoom),
+
+  'POST /tables/runs': async ({ scope, body }) => {
+    const question = decodeQuestion((await body()).get('question'));
+    return encodeAnswer(await askRunsOf(scope.store, question), question);
+  },
 
   'POST /runs': async ({ context, scope, body }, { settings, memory, feeds }) => {
     const run = decodeNewRun((await body()).get('run'));

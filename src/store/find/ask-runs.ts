@@ -1,0 +1,33 @@
+/** Questions about runs, for stores that answer them and for those that do not. */
+import {
+  checkTableQuestion,
+  type TableAnswer,
+  type TableQuestion,
+} from '../../records/run-question.ts';
+import type { Store } from '../store.ts';
+import { answerOf } from './answers.ts';
+
+/** Asks a store, or answers from all of its runs where it cannot. @throws {QuarkError} `invalid_input` */
+export async function askRunsOf(
+  store: Pick<Store, 'askRuns' | 'listRuns' | 'listLeases'>,
+  question: TableQuestion,
+): Promise<TableAnswer> {
+  checkTableQuestion(question);
+  return (await store.askRuns?.(question)) ?? answerFromRuns(store, question);
+}
+
+/** Answers from all runs of a store. */
+export async function answerFromRuns(
+  store: Pick<Store, 'listRuns' | 'listLeases'>,
+  question: TableQuestion,
+): Promise<TableAnswer> {
+  const { archived, projectName } = question;
+  const [runs, leases] = await Promise.all([
+    store.listRuns({
+      ...(archived === undefined ? {} : { archived }),
+      ...(projectName === undefined ? {} : { projectName }),
+    }),
+    store.listLeases(),
+  ]);
+  return answerOf(runs, question, new Set(leases.map(({ runId }) => runId)));
+}

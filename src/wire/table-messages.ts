@@ -1,0 +1,221 @@
+/** Questions about tables of runs, and their answers, as JSON. Values stand in the order of the columns that were asked for. */
+import { SessionStoreError } from '../base/errors.ts';
+import { RUN_STATUSES } from '../records/literals.ts';
+import {
+  type FoundColumn,
+  type FoundGroup,
+  type FoundRun,
+  type GroupValue,
+  type RunFacet,
+  type RunValue,
+  type TableAnswer,
+  type TableQuestion,
+} from '../records/run-question.ts';
+import type { FactValue } from '../records/shapes/run-condition.ts';
+import { Fields } from './wire.ts';
+
+const COLUMN_KINDS = ['number', 'text', 'flag', 'mixed', 'metric'] as const;
+
+/** A question of a request. What it says is checked by the store. */
+export function decodeQuestion(value: unknown): TableQuestion {
+  const fields = new Fields('question', value);
+  const scope = {
+    ...(fields.get('where') === undefined ? {} : { where: fields.text('where') }),
+    ...(fields.get('project_name') === undefined
+      ? {}
+      : { projectName: fields.text('project_name') }),
+    ...(fields.get('archived') === undefined ? {} : { archived: fields.flag('archived') }),
+  };
+  const kind = fields.text('kind');
+  const limit = fields.count('limit');
+  switch (kind) {
+    case 'rows': {
+      const orderBy = fields.list('order_by').map((one) => {
+        const order = new Fields('question.order_by', one);
+        return { path: order.text('path'), isDescending: order.flag('is_descending') };
+      });
+      const [columns, offset, after] = [
+        fields.texts('columns'),
+        fields.count('offset'),
+        fields.text('after'),
+      ];
+      return { ...scope, kind, orderBy, columns, limit, offset, after };
+    }
+    case 'ids':
+    case 'columns':
+      return { ...scope, kind, limit };
+    case 'facets':
+      return { ...scope, kind, by: fields.texts('by'), limit };
+    case 'groups':
+      return { ...scope, kind, by: fields.texts('by'), of: fields.texts('of'), limit };
+    default:
+      throw odd('question.kind');
+  }
+}
+
+/** An answer as JSON. */
+export function encodeAnswer(answer: TableAnswer, question: TableQuestion): object {
+  switch (answer.kind) {
+    case 'rows': {
+      const columns = question.kind === 'rows' ? question.columns : [];
+      const rows = answer.rows.map(({ values, steps, ...row }) => ({
+        ...row,
+        values: columns.map((path) =>
+          Object.hasOwn(values, path) ? encodeValue(values[path]) : null,
+        ),
+        steps: columns.map((path) => (Object.hasOwn(steps, path) ? steps[path] : null)),
+      }));
+      return { ...answer, rows };
+    }
+    case 'columns': {
+      const columns = answer.columns.map((one) => ({
+        ...one,
+        examples: one.examples.map(encodeValue),
+      }));
+      return { ...answer, columns };
+    }
+    case 'facets': {
+      const facets = answer.facets.map((facet) => ({
+        ...facet,
+        values: facet.values.map(({ value, runs }) => [encodeValue(value), runs]),
+      }));
+      return { ...answer, facets };
+    }
+    case 'groups': {
+      const groups = answer.groups.map((group) => ({ ...group, by: group.by.map(encodeValue) }));
+      return { ...answer, groups };
+    }
+    case 'ids':
+      return answer;
+  }
+}
+
+/** The answer to a question. @throws {SessionStoreError} `rejected` when it is none */
+export function decodeAnswer(fields: Fields, question: TableQuestion): TableAnswer {
+  switch (question.kind) {
+    case 'rows': {
+      const cursor = fields.get('cursor') === null ? null : fields.text('cursor');
+      const rows = fields.list('rows').map((row) => decodeRow(row, question.columns));
+      return { kind: 'rows', rows, total: fields.count('total'), cursor };
+    }
+    case 'ids':
+      return { kind: 'ids', ids: fields.texts('ids'), total: fields.count('total') };
+    case 'columns': {
+      const columns = fields.list('columns').map(decodeColumn);
+      return {
+        kind: 'columns',
+        columns,
+        total: fields.count('total'),
+        looked: fields.count('looked'),
+      };
+    }
+    case 'facets':
+      return { kind: 'facets', facets: fields.list('facets').map(decodeFacet) };
+    case 'groups':
+      return {
+        kind: 'groups',
+        groups: fields.list('groups').map(decodeGroup),
+        total: fields.count('total'),
+      };
+  }
+}
+
+function decodeRow(value: unknown, columns: readonly string[]): FoundRun {
+  const row = new Fields('row', value);
+  const status = row.text('status');
+  const [values, steps] = [row.list('values'), row.list('steps')];
+  return {
+    id: row.text('id'),
+    project: row.text('project'),
+    name: row.get('name') === null ? null : row.text('name'),
+    status: RUN_STATUSES.find((one) => one === status) ?? 'failed',
+    isLive: row.flag('is_live'),
+    startedAtMs: row.number('started_at_ms'),
+    endedAtMs: row.numberOrNull('ended_at_ms'),
+    updatedAtMs: row.numberOrNull('updated_at_ms'),
+    archivedAtMs: row.numberOrNull('archived_at_ms'),
+    tags: row.texts('tags'),
+    groups: row.texts('groups'),
+    values: Object.fromEntries(
+      columns.flatMap((path, i): [string, RunValue][] =>
+        (values[i] ?? null) === null ? [] : [[path, decodeValue(values[i])]],
+      ),
+    ),
+    steps: Object.fromEntries(
+      columns.flatMap((path, i): [string, number][] => {
+        const step = steps[i];
+        return typeof step === 'number' ? [[path, step]] : [];
+      }),
+    ),
+  };
+}
+
+function decodeColumn(value: unknown): FoundColumn {
+  const column = new Fields('column', value);
+  const kind = COLUMN_KINDS.find((one) => one === column.text('kind'));
+  if (kind === undefined) throw odd('column.kind');
+  return {
+    path: column.text('path'),
+    kind,
+    runs: column.count('runs'),
+    distinct: column.count('distinct'),
+    examples: column.list('examples').map(decodeFact),
+  };
+}
+
+function decodeFacet(value: unknown): RunFacet {
+  const facet = new Fields('facet', value);
+  const values = facet.list('values').map((pair) => {
+    if (!Array.isArray(pair) || typeof pair[1] !== 'number') throw odd('facet.values');
+    return { value: decodeFact(pair[0]), runs: pair[1] };
+  });
+  return {
+    path: facet.text('path'),
+    values,
+    more: facet.count('more'),
+    missing: facet.count('missing'),
+  };
+}
+
+function decodeGroup(value: unknown): FoundGroup {
+  const group = new Fields('group', value);
+  return {
+    by: group.list('by').map((one) => (one === null ? null : decodeFact(one))),
+    runs: group.count('runs'),
+    of: group.list('of').map((one): GroupValue => {
+      const sums = new Fields('group.of', one);
+      return {
+        path: sums.text('path'),
+        runs: sums.count('runs'),
+        mean: sums.numberOrNull('mean'),
+        deviation: sums.numberOrNull('deviation'),
+        min: sums.numberOrNull('min'),
+        max: sums.numberOrNull('max'),
+      };
+    }),
+  };
+}
+
+/** JSON has neither NaN nor infinities. */
+function encodeValue(value: RunValue | null | undefined): unknown {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'object') return value.map(encodeValue);
+  if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) };
+  return value;
+}
+
+function decodeValue(value: unknown): RunValue {
+  return Array.isArray(value) ? value.map(decodeFact) : decodeFact(value);
+}
+
+function decodeFact(value: unknown): FactValue {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return value;
+  return Number(new Fields('value', value).text('number'));
+}
+
+function odd(field: string): SessionStoreError {
+  return new SessionStoreError('rejected', `The message has an odd ${field}.`, {
+    details: { field, rule: 'as the description of the API says' },
+  });
+}
