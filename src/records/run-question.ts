@@ -28,6 +28,8 @@ export const MAX_GROUP_VALUES = 16;
 export const MAX_COUNTED_VALUES = 1_000;
 /** Columns are found in so many of the newest runs. */
 export const MAX_COLUMN_RUNS = 2_000;
+/** Examples are given of columns with so many different values or fewer. */
+export const MAX_EXAMPLE_VALUES = 50;
 const MAX_COLUMNS = 10_000;
 const MAX_CURSOR_CHARS = 32_768;
 
@@ -100,7 +102,7 @@ export type FoundColumn = {
   readonly runs: number;
   /** Different values, counted up to 1,000. Of a metric, of its last values. */
   readonly distinct: number;
-  /** Some of the values, the most frequent first. */
+  /** Some of the values, the most frequent first; none of a column with more than 50 different ones. */
   readonly examples: readonly FactValue[];
 };
 

@@ -1,6 +1,6 @@
 /**
  * Answers to questions about many runs, from their facts: what stores in memory answer with, and what every other store has to answer as
- * well. The order of values is the same everywhere: numbers, texts by their UTF-16 code units, false and true; then NaN, then runs without
+ * well. The order of values is the same everywhere: numbers, texts by their code points, false and true; then NaN, then runs without
  * a value, whatever the direction. What is equal comes newest first.
  */
 import type { FactsByPath } from '../../records/shapes/run-condition.ts';

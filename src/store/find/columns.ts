@@ -4,11 +4,12 @@ import { isMachinePath, metricOfPath } from '../../records/run-paths.ts';
 import {
   MAX_COLUMN_RUNS,
   MAX_COUNTED_VALUES,
+  MAX_EXAMPLE_VALUES,
   type AnswerOf,
   type FoundColumn,
 } from '../../records/run-question.ts';
 import { compareText } from '../run-rules.ts';
-import { effectiveStatus, type RunWithFacts } from './known-run.ts';
+import { compareKeys, effectiveStatus, type RunWithFacts } from './known-run.ts';
 
 const MAX_EXAMPLES = 12;
 /** What every row has, or what no one looks for. */
@@ -51,18 +52,14 @@ class ColumnCounts {
 
   /** Counts a value of the run. @param value null for NaN */
   add(path: string, value: FactValue | null): void {
-    const metric = metricOfPath(path);
-    if (HIDDEN.has(path) || (metric !== undefined && metric.statistic !== 'last')) return;
-    const name = metric === undefined ? path : `metrics.${metric.key}`;
-    let column = this.#columns.get(name);
+    let column = this.#columns.get(path);
     if (column === undefined) {
-      const kind = metric === undefined ? undefined : 'metric';
-      column = { kind, runs: 0, lastRun: 0, values: new Map() };
-      this.#columns.set(name, column);
+      column = { kind: undefined, runs: 0, lastRun: 0, values: new Map() };
+      this.#columns.set(path, column);
     }
     if (column.lastRun !== this.#run) column.runs++;
     column.lastRun = this.#run;
-    if (column.kind !== 'metric') column.kind = joined(column.kind, kindOf(value));
+    column.kind = joined(column.kind, kindOf(value));
     const { values } = column;
     const fact = value ?? Number.NaN;
     const count = values.get(fact);
@@ -70,17 +67,51 @@ class ColumnCounts {
     values.set(fact, (count ?? 0) + 1);
   }
 
-  /** Varying ones first, then those of most runs; what is about the machine comes last. */
   list(limit: number): readonly FoundColumn[] {
-    const all = Array.from(
-      this.#columns,
-      ([path, { kind = 'mixed', runs, values }]): FoundColumn => {
-        const examples = [...values].sort((a, b) => b[1] - a[1]).slice(0, MAX_EXAMPLES);
-        return { path, kind, runs, distinct: values.size, examples: examples.map(([one]) => one) };
-      },
-    );
-    return all.sort(compareColumns).slice(0, limit);
+    const columns = new Map<string, FoundColumn>();
+    const examples = new Map<string, ReadonlyMap<FactValue, number>>();
+    for (const [path, { kind = 'mixed', runs, values }] of this.#columns) {
+      const column = foundColumn(path, undefined, { kind, runs, distinct: values.size });
+      if (column === undefined) continue;
+      columns.set(path, column);
+      examples.set(path, values);
+    }
+    return listColumns(columns, examples, limit);
   }
+}
+
+/** A column of what was counted of a path, or undefined for a path that is none. @param before what was counted of other kinds of values */
+export function foundColumn(
+  path: string,
+  before: FoundColumn | undefined,
+  { distinct, kind, runs }: Pick<FoundColumn, 'kind' | 'runs' | 'distinct'>,
+): FoundColumn | undefined {
+  const metric = metricOfPath(path);
+  if (HIDDEN.has(path) || (metric !== undefined && metric.statistic !== 'last')) return undefined;
+  return {
+    path: metric === undefined ? path : `metrics.${metric.key}`,
+    kind: metric === undefined ? joined(before?.kind, kind) : 'metric',
+    runs: runs + (before?.runs ?? 0),
+    distinct: Math.min(MAX_COUNTED_VALUES, distinct + (before?.distinct ?? 0)),
+    examples: [],
+  };
+}
+
+/** Varying ones first, then those of most runs; what is about the machine comes last. @param counts values by the paths of their facts */
+export function listColumns(
+  columns: ReadonlyMap<string, FoundColumn>,
+  counts: ReadonlyMap<string, ReadonlyMap<FactValue, number>>,
+  limit: number,
+): readonly FoundColumn[] {
+  const all = Array.from(columns, ([path, column]): FoundColumn => {
+    const values = [...(counts.get(path) ?? [])];
+    // Of the status, the effective one.
+    const distinct = path === 'status' ? values.length : column.distinct;
+    if (distinct > MAX_EXAMPLE_VALUES) return column;
+    values.sort((a, b) => b[1] - a[1] || compareKeys(a[0], b[0]));
+    return { ...column, distinct, examples: values.slice(0, MAX_EXAMPLES).map(([value]) => value) };
+  });
+  return all.sort(compareColumns).slice(0, limit);
 }
 
 function compareColumns(a: FoundColumn, b: FoundColumn): number {

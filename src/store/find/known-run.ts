@@ -7,7 +7,10 @@ import type { StoredRun } from '../store.ts';
 
 /** A run with its facts. */
 export type RunWithFacts = {
-  readonly run: StoredRun;
+  readonly run: Omit<
+    StoredRun,
+    'document' | 'projectId' | 'revision' | 'generation' | 'configHash' | 'configRevision'
+  >;
   readonly facts: FactsByPath;
   readonly isLive: boolean;
 };
@@ -41,7 +44,7 @@ export function compareKeys(a: SortKey, b: SortKey, isDescending = false): numbe
   const [rankA, rankB] = [rankOf(a), rankOf(b)];
   if (rankA !== rankB) return rankA - rankB;
   if (a === b || rankA >= UNORDERED) return 0;
-  const order = typeof a === 'string' ? compareText(a, String(b)) : Number(a) - Number(b);
+  const order = typeof a === 'string' ? compareCodePoints(a, String(b)) : Number(a) - Number(b);
   return isDescending ? -order : order;
 }
 
@@ -65,4 +68,17 @@ export function newestFirst(found: readonly RunWithFacts[]): readonly RunWithFac
   return found.toSorted(
     (a, b) => b.run.startedAtMs - a.run.startedAtMs || compareText(b.run.id, a.run.id),
   );
+}
+
+/** The order of texts by code points, which is that of their UTF-8 bytes, as databases have it. */
+function compareCodePoints(a: string, b: string): number {
+  const end = Math.min(a.length, b.length);
+  for (let i = 0; i < end; i++) {
+    const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (left === right) continue;
+    // Surrogates stand for what comes after all other characters.
+    const [isLeftHigh, isRightHigh] = [(left & 0xf800) === 0xd800, (right & 0xf800) === 0xd800];
+    return isLeftHigh === isRightHigh ? left - right : isLeftHigh ? 1 : -1;
+  }
+  return a.length - b.length;
 }

@@ -10,15 +10,17 @@ import {
   type RunCondition,
 } from '../../records/shapes/run-condition.ts';
 import { runShape } from '../../records/shapes/run.ts';
-import { runFactsOf, LIVE_PATH } from '../run-facts.ts';
+import { runFactsOf, LIVE_PATH, TEXT_PATH } from '../run-facts.ts';
 import type { StoredRun } from '../store.ts';
 import {
+  numberCell,
   placeholders,
   sql,
   sqlOne,
   textCell,
   together,
   type SqlCall,
+  type SqlRow,
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
@@ -207,6 +209,15 @@ function cellsOf(value: FactValue | null): SqlValue[] {
     : [FLAG, value ? 1 : 0, null];
 }
 
+/** The value of three cells, kind, number and text; null for NaN, undefined where there is none. */
+export function factOfCells(row: SqlRow, at: number): FactValue | null | undefined {
+  const kind = row[at];
+  if (kind === NUMBER) return numberCell(row, at + 1);
+  if (kind === TEXT) return textCell(row, at + 2);
+  if (kind === FLAG) return numberCell(row, at + 1) === 1;
+  return kind === NOTHING ? null : undefined;
+}
+
 /** The number by which an index finds a text, whose body is compared as well. Stored: it never changes. */
 function numberOfText(text: string): number {
   let [low, high] = [0x811c9dc5, 0x1b873593];
@@ -307,6 +318,13 @@ function* testOf(
   if (kind === 'eq' || kind === 'in') return isOneOf(values);
   if (kind !== 'like' && kind !== 'ilike')
     return { text: `kind = ${NUMBER} AND number ${ORDERS[kind]} ?`, params: [Number(values[0])] };
+  const pattern = String(values[0]);
+  // All of these texts differ, and are in lower case: no index helps, and both know patterns alike.
+  if (path === TEXT_PATH && kind === 'like' && pattern === pattern.toLowerCase())
+    return {
+      text: `kind = ${TEXT} AND body LIKE ? ESCAPE '\\'`,
+      params: [pattern.replaceAll('\\', '\\\\')],
+    };
   const rows = yield sql(
     `SELECT DISTINCT text(body) FROM run_facts WHERE space = ? AND path = ? AND kind = ${TEXT} LIMIT ?`,
     space,

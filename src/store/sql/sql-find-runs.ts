@@ -67,8 +67,8 @@ function* selectWhere(
   );
 }
 
-/** What a filter says of the fields of a run. */
-function plainConditions(space: string, filter: RunFilter): SqlCondition {
+/** What a filter says of the fields of a run, as SQL. */
+export function plainConditions(space: string, filter: RunFilter): SqlCondition {
   const conditions = ['space = ?'];
   const params: SqlValue[] = [space];
   if (filter.projectName !== undefined) {

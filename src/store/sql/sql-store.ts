@@ -20,6 +20,8 @@ import * as runs from './sql-runs.ts';
 import type { ChangeScope } from './sql-streams.ts';
 import { hasUnindexed, INDEXED_AT_ONCE, indexRuns } from './sql-facts.ts';
 import * as segmentsOf from './sql-segments.ts';
+import { askRuns } from './sql-tables.ts';
+import { answerFromRuns } from '../find/ask-runs.ts';
 import { ensureIdentity, readIdentity } from './store-identity.ts';
 import {
   type MergedSegment,
@@ -172,6 +174,13 @@ class SqlStore implements StoreDriver {
     if (filter.where !== undefined && this.isWritable) await this.#indexRuns();
     const nowMs = this.#parts.clock.now();
     return this.#database.read(() => listRuns(this.#space, filter, nowMs));
+  };
+
+  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    if (this.isWritable) await this.#indexRuns();
+    const nowMs = this.#parts.clock.now();
+    const answer = await this.#database.read(() => askRuns(this.#space, question, nowMs));
+    return answer ?? answerFromRuns(this, question);
   };
 
   /** Brings the facts of runs up to date, some at a time: others write in between. */
