@@ -1,5 +1,6 @@
-/** The routes that delete, archive and restore runs: part of the table in `routes.ts`. */
+/** The routes that delete, archive and restore runs, and remove spaces and users: part of the table in `routes.ts`. */
 import {
+  admin,
   count,
   countOf,
   flagOf,
@@ -8,9 +9,11 @@ import {
   message,
   next,
   number,
+  oneOf,
   purge,
   read,
   remove,
+  removeOwn,
   text,
   textOf,
   type Route,
@@ -104,6 +107,37 @@ export const DELETION_ROUTES = {
           ),
         ),
       ),
+    },
+  ),
+} as const satisfies Readonly<Record<string, Route>>;
+
+const removed = json({
+  removed: object({ spaces: list(text), projects: count, runs: count, keys: count }),
+});
+
+const removalQuery = {
+  keepMs: countOf('How long the runs can be restored, in milliseconds. Default: 30 days.'),
+  purge: oneOf(['yes'], 'Removes bytes at once: for a key of scope `admin`.'),
+  dryRun: oneOf(['yes'], 'Counts only.'),
+};
+
+/** The routes that remove spaces and users. */
+export const REMOVAL_ROUTES = {
+  'DELETE /spaces/:space': removeOwn(
+    'deleteSpace',
+    'Deletes all runs of a space of the user, ends its shares, and removes its projects with the last run',
+    removed,
+    { query: removalQuery },
+  ),
+  'DELETE /account': admin(
+    'deleteAccount',
+    'Removes the user of the key: all keys and shares are of no use at once, and all spaces are removed',
+    removed,
+    {
+      query: {
+        ...removalQuery,
+        user: textOf('The name of the user, so that nobody does it by mistake.', true),
+      },
     },
   ),
 } as const satisfies Readonly<Record<string, Route>>;

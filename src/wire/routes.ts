@@ -16,11 +16,10 @@ import {
 } from './access-messages.ts';
 import { newKeyFields, newQuotaFields, newShareFields } from './account-fields.ts';
 import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
-import { DELETION_ROUTES } from './deletion-routes.ts';
+import { DELETION_ROUTES, REMOVAL_ROUTES } from './deletion-routes.ts';
 import { REMARK_ROUTES } from './document-routes.ts';
 import { QUOTA_RESOURCES } from '../store/quotas.ts';
 import { quotaShape } from './quota-messages.ts';
-import { REMOVAL_ROUTES } from './removal-routes.ts';
 import {
   ARROW_MEDIA_TYPE,
   BYTES_MEDIA_TYPE,
