@@ -24,6 +24,37 @@ const run = json({ run: 'Run' });
 const none = json();
 const deletedRows = json({ run_id: text, table: text, rows: number });
 
+const removed = json({
+  removed: object({ spaces: list(text), projects: count, runs: count, keys: count }),
+});
+
+const removalQuery = {
+  keepMs: countOf('How long the runs can be restored, in milliseconds. Default: 30 days.'),
+  purge: oneOf(['yes'], 'Removes bytes at once: for a key of scope `admin`.'),
+  dryRun: oneOf(['yes'], 'Counts only.'),
+};
+
+/** The routes that remove spaces and users. */
+const REMOVAL_ROUTES = {
+  'DELETE /spaces/:space': removeOwn(
+    'deleteSpace',
+    'Deletes all runs of a space of the user, ends its shares, and removes its projects with the last run',
+    removed,
+    { query: removalQuery },
+  ),
+  'DELETE /account': admin(
+    'deleteAccount',
+    'Removes the user of the key: all keys and shares are of no use at once, and all spaces are removed',
+    removed,
+    {
+      query: {
+        ...removalQuery,
+        user: textOf('The name of the user, so that nobody does it by mistake.', true),
+      },
+    },
+  ),
+} as const satisfies Readonly<Record<string, Route>>;
+
 /** See the top of this file. */
 export const DELETION_ROUTES = {
   'DELETE /runs/:runId': remove(
@@ -109,35 +140,5 @@ export const DELETION_ROUTES = {
       ),
     },
   ),
-} as const satisfies Readonly<Record<string, Route>>;
-
-const removed = json({
-  removed: object({ spaces: list(text), projects: count, runs: count, keys: count }),
-});
-
-const removalQuery = {
-  keepMs: countOf('How long the runs can be restored, in milliseconds. Default: 30 days.'),
-  purge: oneOf(['yes'], 'Removes bytes at once: for a key of scope `admin`.'),
-  dryRun: oneOf(['yes'], 'Counts only.'),
-};
-
-/** The routes that remove spaces and users. */
-export const REMOVAL_ROUTES = {
-  'DELETE /spaces/:space': removeOwn(
-    'deleteSpace',
-    'Deletes all runs of a space of the user, ends its shares, and removes its projects with the last run',
-    removed,
-    { query: removalQuery },
-  ),
-  'DELETE /account': admin(
-    'deleteAccount',
-    'Removes the user of the key: all keys and shares are of no use at once, and all spaces are removed',
-    removed,
-    {
-      query: {
-        ...removalQuery,
-        user: textOf('The name of the user, so that nobody does it by mistake.', true),
-      },
-    },
-  ),
+  ...REMOVAL_ROUTES,
 } as const satisfies Readonly<Record<string, Route>>;

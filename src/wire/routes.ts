@@ -16,7 +16,7 @@ import {
 } from './access-messages.ts';
 import { newKeyFields, newQuotaFields, newShareFields } from './account-fields.ts';
 import { auditLineSchema, MAX_AUDIT_LINES } from './audit-messages.ts';
-import { DELETION_ROUTES, REMOVAL_ROUTES } from './deletion-routes.ts';
+import { DELETION_ROUTES } from './deletion-routes.ts';
 import { REMARK_ROUTES } from './document-routes.ts';
 import { QUOTA_RESOURCES } from '../store/quotas.ts';
 import { quotaShape } from './quota-messages.ts';
@@ -333,7 +333,6 @@ export const ROUTES = {
   'GET /account': account('getAccount', 'Who the key belongs to, and what is open to them', {
     '200': { description: 'The account.', content: jsonOf(about) },
   }),
-  ...REMOVAL_ROUTES,
   'GET /keys': admin(
     'getKeys',
     'The keys of the user, oldest first, ended and revoked ones too',

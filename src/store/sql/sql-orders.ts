@@ -1,6 +1,7 @@
 /** What runs are ordered and grouped by, in SQL: a value of each run as three cells, and whether sessions are at work on runs. */
-import { sql, type SqlValue, type SqlWork } from './sql-database.ts';
-import type { SqlCondition } from './sql-facts.ts';
+import type { SortKey } from '../../records/run-question.ts';
+import { numberCell, sql, type SqlRow, type SqlValue, type SqlWork } from './sql-database.ts';
+import { factOfCells, type SqlCondition } from './sql-facts.ts';
 
 /** The value of a path of the runs `r`: its kind (4 where there is none), and a number or a text. */
 export type OrderPart = {
@@ -67,4 +68,57 @@ function* hasSeveral(space: string, path: string): SqlWork<boolean> {
     path,
   );
   return rows.length > 0;
+}
+
+/** The runs that a question is about. */
+export type FoundRuns = {
+  readonly space: string;
+  readonly nowMs: number;
+  readonly condition: SqlCondition;
+};
+
+/** How many there are. */
+export function* countRuns({ condition }: FoundRuns): SqlWork<number> {
+  const [row = []] = yield sql(
+    `SELECT count(*) FROM runs WHERE ${condition.text}`,
+    ...condition.params,
+  );
+  return numberCell(row, 0);
+}
+
+/** The ids of the newest of them. */
+export function newest({ condition }: FoundRuns, limit: number): SqlCondition {
+  return {
+    text: `SELECT text(id) FROM runs WHERE ${condition.text}
+      ORDER BY started_at_ms DESC, id COLLATE "C" DESC LIMIT ?`,
+    params: [...condition.params, limit],
+  };
+}
+
+/** The runs as `r`, joined with what they are ordered by. */
+export function* tableSource(
+  { space, nowMs, condition }: FoundRuns,
+  paths: readonly string[],
+): SqlWork<SqlCondition & { readonly parts: readonly OrderPart[] }> {
+  const parts: OrderPart[] = [];
+  for (const [i, path] of paths.entries()) parts.push(yield* orderOf(space, path, `f${i}`));
+  const live = liveCondition(space, nowMs);
+  const isByStatus = paths.includes('status');
+  return {
+    parts,
+    text: `(SELECT id, space, status, project_name, started_at_ms FROM runs WHERE ${condition.text}) AS r
+      ${isByStatus ? `LEFT JOIN (${live.text}) AS live ON live.run_id = r.id` : ''}
+      ${parts.map(({ join }) => join).join(' ')}`,
+    params: [
+      ...condition.params,
+      ...(isByStatus ? live.params : []),
+      ...parts.flatMap(({ params }) => params),
+    ],
+  };
+}
+
+/** The value of three cells, as runs are ordered by it. */
+export function keyOfCells(row: SqlRow, at: number): SortKey {
+  const value = factOfCells(row, at);
+  return value === undefined ? null : (value ?? Number.NaN);
 }
