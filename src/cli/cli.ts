@@ -11,6 +11,7 @@ import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/access/audit.ts';
 import { compareCommand } from './commands/compare.ts';
+import { topCommand } from './top/top-command.ts';
 import { mcpCommand } from './mcp/mcp-command.ts';
 import { consoleCommand } from './commands/console.ts';
 import { dashboardCommand } from './commands/dashboard.ts';
@@ -54,6 +55,7 @@ const COMMANDS: readonly Command[] = [
   artifactsCommand,
   consoleCommand,
   mcpCommand,
+  topCommand,
   analyzeCommand,
   alertsCommand,
   silenceCommand,

@@ -1,6 +1,12 @@
 /** The surroundings of a command, in memory. */
 import { runCli } from '../../src/cli/cli.ts';
-import { OutputClosed, type CliIo, type CliOutput } from '../../src/cli/support/io.ts';
+import {
+  OutputClosed,
+  screenOn,
+  type CliIo,
+  type CliOutput,
+  type TerminalScreen,
+} from '../../src/cli/support/io.ts';
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -9,6 +15,8 @@ export type FakeIoOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Width of the terminal; no terminal unless given. */
   readonly columns?: number;
+  /** Its height; 40 unless given. */
+  readonly rows?: number;
   /** What is answered at the terminal; no terminal to ask at unless given. */
   readonly answer?: string;
   /** Standard output is closed after so many writes. */
@@ -25,6 +33,7 @@ export class FakeIo implements CliIo {
   out = '';
   err = '';
   #listeners = new Set<() => void>();
+  readonly #keys = new Set<(sent: string) => void>();
   #waiting: { readonly pattern: RegExp; readonly resolve: (match: RegExpExecArray) => void }[] = [];
 
   readonly asked: string[] = [];
@@ -34,6 +43,7 @@ export class FakeIo implements CliIo {
     cwd,
     env = {},
     columns,
+    rows = 40,
     answer,
     closesAfter = Number.POSITIVE_INFINITY,
   }: FakeIoOptions) {
@@ -44,6 +54,7 @@ export class FakeIo implements CliIo {
     this.stdout = {
       isTty: columns !== undefined,
       columns,
+      rows: columns === undefined ? undefined : rows,
       write: async (data) => {
         writes += 1;
         if (writes > closesAfter) throw new OutputClosed();
@@ -54,6 +65,7 @@ export class FakeIo implements CliIo {
     this.stderr = {
       isTty: columns !== undefined,
       columns,
+      rows: columns === undefined ? undefined : rows,
       write: async (data) => {
         this.err += String(data);
       },
@@ -63,6 +75,20 @@ export class FakeIo implements CliIo {
   onInterrupt(callback: () => void): () => void {
     this.#listeners.add(callback);
     return () => this.#listeners.delete(callback);
+  }
+
+  openScreen(): Promise<TerminalScreen> {
+    return screenOn(this.stdout);
+  }
+
+  onKeys(callback: (sent: string) => void): () => void {
+    this.#keys.add(callback);
+    return () => this.#keys.delete(callback);
+  }
+
+  /** Types at the terminal. */
+  type(sent: string): void {
+    for (const listener of this.#keys) listener(sent);
   }
 
   async ask(question: string): Promise<string | undefined> {

@@ -8,9 +8,38 @@ export type CliOutput = {
   readonly isTty: boolean;
   /** Width of the terminal in characters; undefined when it is none. */
   readonly columns: number | undefined;
+  /** Height of the terminal in lines; undefined when it is none. */
+  readonly rows: number | undefined;
   /** Resolves when more may be written. @throws {OutputClosed} when nobody reads any longer */
   write(data: string | Uint8Array): Promise<void>;
 };
+
+/** The whole screen of a terminal. */
+export type TerminalScreen = {
+  /** Shows these lines, from the top, in the place of those before. */
+  show(lines: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** The other screen of a terminal, without a cursor, and the way back. */
+const ENTER_SCREEN = '\u001b[?1049h\u001b[?25l';
+const LEAVE_SCREEN = '\u001b[?25h\u001b[?1049l';
+const HOME = '\u001b[H';
+const CLEAR_LINE_END = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+/** A screen on an output that escapes nothing: lines are escaped here. */
+export async function screenOn(target: Pick<CliOutput, 'write'>): Promise<TerminalScreen> {
+  await target.write(ENTER_SCREEN);
+  return {
+    show: (lines) => {
+      const text = lines.map((line) => `${withOwnSequences(line)}${CLEAR_LINE_END}`).join('\r\n');
+      // Over the lines before, so that nothing flickers.
+      return target.write(`${HOME}${text}${CLEAR_BELOW}`);
+    },
+    close: () => target.write(LEAVE_SCREEN),
+  };
+}
 
 /** The surroundings of a command. */
 export type CliIo = {
@@ -21,6 +50,10 @@ export type CliIo = {
   readonly cwd: string;
   /** Calls back at every SIGINT and SIGTERM until undone; the process does not end by itself meanwhile. */
   onInterrupt(callback: () => void): () => void;
+  /** Takes the whole screen of the terminal; what stood there before comes back when it is closed. */
+  openScreen(): Promise<TerminalScreen>;
+  /** Calls back with what is typed, as it is typed and without showing it, until undone. Nothing comes where there is no terminal. */
+  onKeys(callback: (sent: string) => void): () => void;
   /** Asks at the terminal, and resolves to the line that was answered; undefined where there is no terminal to ask at. */
   ask(question: string): Promise<string | undefined>;
   /** Shows a page in the user's browser; failing to is no error. */
@@ -49,6 +82,9 @@ export function guardTerminal(io: CliIo): CliIo {
     get columns() {
       return target.columns;
     },
+    get rows() {
+      return target.rows;
+    },
     write: (data) => target.write(typeof data === 'string' ? withOwnSequences(data) : data),
   });
   const { stdout } = io;
@@ -58,6 +94,8 @@ export function guardTerminal(io: CliIo): CliIo {
     env: io.env,
     cwd: io.cwd,
     onInterrupt: (callback) => io.onInterrupt(callback),
+    openScreen: () => io.openScreen(),
+    onKeys: (callback) => io.onKeys(callback),
     ask: (question) => io.ask(question),
     openBrowser: (url) => io.openBrowser(url),
     exit: (code) => io.exit(code),
@@ -66,9 +104,11 @@ export function guardTerminal(io: CliIo): CliIo {
 
 /** The surroundings of this process. */
 export function processIo(): CliIo {
+  const stdout = output(process.stdout);
   return {
-    stdout: output(process.stdout),
+    stdout,
     stderr: output(process.stderr),
+    openScreen: () => screenOn(stdout),
     env: process.env,
     cwd: process.cwd(),
     onInterrupt(callback) {
@@ -79,9 +119,23 @@ export function processIo(): CliIo {
         process.off('SIGTERM', callback);
       };
     },
+    onKeys,
     ask,
     openBrowser,
     exit: (code) => process.exit(code),
+  };
+}
+
+function onKeys(callback: (sent: string) => void): () => void {
+  const { stdin } = process;
+  if (!stdin.isTTY) return () => undefined;
+  const listen = (data: Buffer): void => callback(data.toString('utf8'));
+  stdin.setRawMode(true);
+  stdin.on('data', listen);
+  return () => {
+    stdin.off('data', listen);
+    stdin.setRawMode(false);
+    stdin.pause();
   };
 }
 
@@ -105,6 +159,9 @@ function output(stream: NodeJS.WriteStream): CliOutput {
     isTty: stream.isTTY,
     get columns() {
       return stream.isTTY ? stream.columns : undefined;
+    },
+    get rows() {
+      return stream.isTTY ? stream.rows : undefined;
     },
     write: (data) =>
       new Promise((resolve, reject) => {

@@ -124,6 +124,22 @@ function textOf({ fact, inference, ruleId, severity, title }: AlertRecord, style
   return `${severityColor(style, severity)(severity)} ${style.bold(onTerminal(title))} (${onTerminal(ruleId)})\n  ${onTerminal(fact)}\n  ${onTerminal(inference)}\n`;
 }
 
+/** Metrics of the training, those that matter most first; those of the machine are left out where there are others. */
+export function sortedKeys(keys: readonly string[]): readonly string[] {
+  const sorted = keys.toSorted(byMatter);
+  const own = sorted.filter((key) => !HIDDEN_KEYS.test(key));
+  return own.length > 0 ? own : sorted;
+}
+
+function byMatter(a: string, b: string): number {
+  return rankOf(a) - rankOf(b) || (a < b ? -1 : 1);
+}
+
+function rankOf(key: string): number {
+  const at = FIRST_KEYS.findIndex((pattern) => pattern.test(key));
+  return at < 0 ? FIRST_KEYS.length : at;
+}
+
 async function lastValues(reader: RunReader): Promise<readonly (readonly [string, number])[]> {
   const { keyIndex, keys, rowCount, values } = await reader.readMetricColumns({
     limit: RECENT_SAMPLES,
@@ -131,13 +147,9 @@ async function lastValues(reader: RunReader): Promise<readonly (readonly [string
   const last = new Map<string, number>();
   for (let row = 0; row < rowCount; row++)
     last.set(keys[keyIndex[row] ?? 0] ?? '', values[row] ?? Number.NaN);
-  const rank = (key: string): number => {
-    const at = FIRST_KEYS.findIndex((pattern) => pattern.test(key));
-    return at < 0 ? FIRST_KEYS.length : at;
-  };
   return [...last]
     .filter(([key]) => !HIDDEN_KEYS.test(key))
-    .toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+    .toSorted(([a], [b]) => byMatter(a, b))
     .slice(0, SHOWN_VALUES)
     .map(([key, value]) => [onTerminal(key), value]);
 }

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { columns } from '../../../src/cli/support/args.ts';
 import { counted, fit, styleFor, table, textWidth } from '../../../src/cli/support/text.ts';
 
-const NO_STYLE = styleFor({ isTty: false, columns: undefined, write: async () => {} }, {});
+const NO_STYLE = styleFor(
+  { isTty: false, columns: undefined, rows: undefined, write: async () => {} },
+  {},
+);
 
 describe('widths in a terminal', () => {
   it.each([
