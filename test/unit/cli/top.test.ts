@@ -30,7 +30,7 @@ const found = (id: string, name: string | null = null): FoundRun => ({
 
 /** Rows of dots in which a column of characters has one, from the top. */
 function dotRows(lines: readonly string[], left: number): readonly number[][] {
-  const rows = lines.slice(0, -1).map((line) => [...line.slice(left)]);
+  const rows = lines.slice(0, -1).map((line) => Array.from(line.slice(left), (char) => char));
   return Array.from({ length: rows[0]?.length ?? 0 }, (_, column) =>
     rows.flatMap((row, at) => {
       const bits = (row[column]?.codePointAt(0) ?? 0) - 0x2800;
