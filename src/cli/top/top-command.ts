@@ -18,7 +18,7 @@ import {
   afterKey,
   FIRST_STATE,
   keysIn,
-  withRuns,
+  withFoundRuns,
   type TopRun,
   type TopState,
 } from './top-state.ts';
@@ -117,7 +117,7 @@ class TopView {
         columns: TOP_COLUMNS,
         limit: MOST_RUNS,
       });
-      this.#state = withRuns(this.#state, rows, total);
+      this.#state = withFoundRuns(this.#state, rows, total);
       const run = rows[this.#state.runAt];
       if (run === undefined) return;
       if (this.#chosen?.runId !== run.id) this.#chosen = await ChosenRun.open(this.#store, run.id);

@@ -90,7 +90,7 @@ export function afterKey(state: TopState, key: string): TopState {
 }
 
 /** The state with the runs that are there now; the chosen run stays the chosen one wherever it lies. */
-export function withRuns(state: TopState, runs: readonly FoundRun[], total: number): TopState {
+export function withFoundRuns(state: TopState, runs: readonly FoundRun[], total: number): TopState {
   const chosenId = state.runs[state.runAt]?.id;
   const at = runs.findIndex(({ id }) => id === chosenId);
   const runAt = at >= 0 ? at : Math.max(0, Math.min(state.runAt, runs.length - 1));

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { brailleChart } from '../../../src/cli/top/braille.ts';
 import { topScreen } from '../../../src/cli/top/top-screen.ts';
-import { afterKey, FIRST_STATE, keysIn, withRuns } from '../../../src/cli/top/top-state.ts';
+import { afterKey, FIRST_STATE, keysIn, withFoundRuns } from '../../../src/cli/top/top-state.ts';
 import { styleFor, textWidth } from '../../../src/cli/support/text.ts';
 import type { FoundRun } from '../../../src/index.ts';
 import { runs } from '../../support/property.ts';
@@ -110,7 +110,7 @@ describe('keys', () => {
         fc.array(fc.constantFrom('up', 'down', 'left', 'right', 'g', 'enter', 'escape', '?', 'x')),
         fc.nat(5),
         (keys, count) => {
-          let state = withRuns(
+          let state = withFoundRuns(
             FIRST_STATE,
             Array.from({ length: count }, (_, i) => found(`r${i}`)),
             count,
@@ -127,8 +127,8 @@ describe('keys', () => {
   });
 
   it('leave the chosen run the chosen one when new runs come', () => {
-    const before = afterKey(withRuns(FIRST_STATE, [found('a'), found('b')], 2), 'down');
-    const after = withRuns(before, [found('new'), found('a'), found('b')], 3);
+    const before = afterKey(withFoundRuns(FIRST_STATE, [found('a'), found('b')], 2), 'down');
+    const after = withFoundRuns(before, [found('new'), found('a'), found('b')], 3);
     expect(after.runs[after.runAt]?.id).toBe('b');
   });
 });
@@ -141,7 +141,7 @@ describe('topScreen', () => {
         fc.integer({ min: 6, max: 60 }),
         fc.array(fc.string({ unit: 'grapheme', maxLength: 80 }), { maxLength: 30 }),
         (columns, rows, names) => {
-          const state = withRuns(
+          const state = withFoundRuns(
             FIRST_STATE,
             names.map((name, i) => found(`run_${i}`, name)),
             names.length,
