@@ -1,15 +1,18 @@
-// What it takes to find runs among 10,000 in a folder: by configuration, results, tags and names. `--database URL` asks PostgreSQL.
+// What it takes to find runs among 10,000 in a folder: by configuration, results, tags and names. `--database URL` asks
+// PostgreSQL, `--postgres` one that is started for it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { findRuns, openStorage } from '../dist/index.js';
 import { interleaved, report } from './harness.mjs';
+import { startPostgres } from './service/processes.mjs';
 
 const RUNS = 10_000;
 const METRICS = 8;
 const at = process.argv.indexOf('--database');
-const url = at < 0 ? undefined : process.argv[at + 1];
+const server = process.argv.includes('--postgres') ? await startPostgres() : undefined;
+const url = server?.uri ?? (at < 0 ? undefined : process.argv[at + 1]);
 const folder = mkdtempSync(join(tmpdir(), 'quark-find-'));
 
 function documentOf(i) {
@@ -94,4 +97,5 @@ await report(`find${url === undefined ? '' : '-postgres'}`, [
   })),
 ]);
 await store.close();
+await server?.stop();
 rmSync(folder, { recursive: true, force: true });

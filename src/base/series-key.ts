@@ -64,6 +64,16 @@ export function contextOf(key: string): MetricContext | null {
   return parseContext(key.slice(bare.length + CONTEXT_START.length, -1)) ?? null;
 }
 
+/** The key of a series for programs whose names have no contexts: `loss {subset=val}` is `loss/subset.val`. */
+export function contextAsPath(key: string): string {
+  const context = contextOf(key);
+  if (context === null) return key;
+  const parts = Object.entries(context).map(
+    ([name, value]) => `${name}.${String(value).replace(/\//g, '_')}`,
+  );
+  return [withoutContext(key), ...parts].join('/');
+}
+
 /** The key of a series, as it is stored. @throws {QuarkError} `invalid_input` */
 export function checkSeriesKey(field: string, value: unknown): string {
   if (typeof value !== 'string') throw invalidInput(field, value, 'text');

@@ -1,5 +1,6 @@
 /** Names and values as MLflow takes them. */
 import type { JsonValue } from '../base/json.ts';
+import { contextAsPath } from '../base/series-key.ts';
 import { MLFLOW_LIMITS, type MlflowEntry } from './mlflow-client.ts';
 
 /** MLflow takes letters, digits, "_", "-", ".", " ", ":" and "/". */
@@ -27,10 +28,7 @@ export class MlflowNames {
 }
 
 function mlflowName(key: string): string {
-  const [, bare = key, context = ''] = /^(.*?) \{(.*)\}$/su.exec(key) ?? [];
-  const tail =
-    context === '' ? '' : `/${context.replace(/"/g, '').replace(/=/g, '.').replace(/, /g, '/')}`;
-  const name = `${bare}${tail}`
+  const name = contextAsPath(key)
     .replace(FOREIGN, '_')
     // Nor a path that leads up or is absolute.
     .split('/')

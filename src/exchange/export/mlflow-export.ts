@@ -8,6 +8,8 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { getPayload } from '../../instruments/artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../../instruments/artifacts/payload.ts';
 import { checkFlag, checkNotAborted, checkOptionNames } from '../../base/assert.ts';
+import { contextAsPath, contextOf } from '../../base/series-key.ts';
+import { SERIES_TAG } from '../../codecs/mlflow-series.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import type { JsonValue } from '../../base/json.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
@@ -44,6 +46,8 @@ export type ExportMlflowOptions = {
 
 /** MLflow refuses longer values. */
 const MAX_PARAM_CHARS = 6000;
+/** MLflow refuses longer tags. */
+const MAX_TAG_CHARS = 5000;
 const LINES_PER_PIECE = 4000;
 const ENVIRONMENT_PATH = 'quark/environment.json';
 const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
@@ -54,7 +58,8 @@ const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
  * - `metrics/KEY`: a line for each sample, `time value step`, in the order in which they were persisted. A sample without a step gets its
  *   epoch, one without either its position among the samples of its key. A metric whose key is the beginning of another's path gets "_"
  *   behind it, because a file cannot be a folder as well. Keys that cannot be paths (stored by an older Quark, or over 240 characters
- *   between two "/") are changed, and `onProblem` is told. No path leads out of the folder.
+ *   between two "/") are changed, and `onProblem` is told. No path leads out of the folder. A context is the end of the path:
+ *   `loss {subset=val}` is `loss/subset.val`, and a tag `quark.series.0` has the key, which our import takes.
  * - `params/NAME`: the configuration; nested names are joined by ".", what MLflow does not allow in names becomes "_".
  * - `tags/`: the name of the run, its commit, and `quark.tags` with the labels as JSON.
  * - `artifacts/`: the payloads under their keys; `quark/environment.json`, and `quark/TABLE.jsonl` for the other tables that have rows.
@@ -87,12 +92,14 @@ async function* mlflowFiles(
   const base = root.replace(/\/+$/, '');
   yield textFile(`${experiment}/meta.yaml`, experimentMeta(run, experiment, base));
   yield textFile(`${folder}/meta.yaml`, runMeta(run, experiment, base));
-  for (const [name, value] of tagsOf(run)) yield textFile(`${folder}/tags/${name}`, value);
+  const points = await reader.readMetricColumns();
+  const metrics = metricFiles(points, newPaths(), onProblem);
+  for (const [name, value] of [...tagsOf(run), ...seriesTags(metrics)])
+    yield textFile(`${folder}/tags/${name}`, value);
   for (const [name, value] of paramsOf(run.config, newPaths(), onProblem))
     yield textFile(`${folder}/params/${name}`, value);
-  const points = await reader.readMetricColumns();
   for (const report of points.damage) onProblem?.(describeDamage(report));
-  for (const { path, rows } of metricFiles(points, newPaths(), onProblem)) {
+  for (const { path, rows } of metrics) {
     checkNotAborted(signal);
     yield { path: `${folder}/metrics/${path}`, pieces: samples(points, rows) };
   }
@@ -149,17 +156,37 @@ async function* artifactFiles(
   }
 }
 
+type MetricFile = { readonly key: string; readonly path: string; readonly rows: number[] };
+
+/** Which files are metrics in a context, as JSON: what our importer takes their keys from. */
+function seriesTags(files: readonly MetricFile[]): (readonly [string, string])[] {
+  const tags: Record<string, string>[] = [];
+  let chars = MAX_TAG_CHARS;
+  for (const { key, path } of files) {
+    if (contextOf(key) === null) continue;
+    const added = JSON.stringify([path, key]).length;
+    chars += added;
+    if (chars > MAX_TAG_CHARS) {
+      tags.push({});
+      chars = added + 2;
+    }
+    Object.assign(tags.at(-1) ?? {}, { [path]: key });
+  }
+  return tags.map((entries, i) => [`${SERIES_TAG}.${i}`, JSON.stringify(entries)] as const);
+}
+
 /** The rows of each metric, in their order, under the path of its file. */
 function metricFiles(
   points: MetricColumns,
   paths: FilePaths,
   onProblem: ExportMlflowOptions['onProblem'],
-): { readonly path: string; readonly rows: number[] }[] {
+): MetricFile[] {
   const rows: number[][] = points.keys.map(() => []);
   for (let row = 0; row < points.rowCount; row++) rows[points.keyIndex[row] ?? 0]?.push(row);
   const files = points.keys.map((key, i) => ({
     key,
-    wanted: paths.pathOfKey(key),
+    plain: contextAsPath(key),
+    wanted: paths.pathOfKey(contextAsPath(key)),
     path: '',
     rows: rows[i] ?? [],
   }));
@@ -170,7 +197,7 @@ function metricFiles(
   const own = new Set(files.filter(isOwn));
   for (const file of [...own, ...files.filter((one) => !own.has(one))]) {
     file.path = paths.take(file.wanted);
-    if (file.key !== file.wanted)
+    if (file.plain !== file.wanted)
       onProblem?.(
         `Metric ${JSON.stringify(file.key)} is in metrics/${file.path}: its key cannot be the path of a file.`,
       );

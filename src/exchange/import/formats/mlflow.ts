@@ -4,6 +4,7 @@
  */
 import { fileName, folderOf, type InputFile } from '../../../codecs/input.ts';
 import type { ImportContext, Importer, RunSink } from '../sink/importer.ts';
+import { seriesOfTags } from '../../../codecs/mlflow-series.ts';
 import { readLines } from '../../../codecs/lines.ts';
 import { instantFromText, numberFromText } from '../../../codecs/number-text.ts';
 import { isRowObject } from '../tables/object-rows.ts';
@@ -124,8 +125,9 @@ async function readRun(
       place: null,
       reason: `Artifacts are left out: ${artifacts.length} of them.`,
     });
+  const series = seriesOfTags(tags);
   for (const { part, name, file } of parts)
-    if (part === 'metrics') await readMetric(file, name, sink, context);
+    if (part === 'metrics') await readMetric(file, series.get(name) ?? name, sink, context);
 }
 
 async function readMetric(
