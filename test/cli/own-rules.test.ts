@@ -138,6 +138,16 @@ test('an alert is silenced with a reason, named everywhere, and comes back', asy
     metric_key: 'data/queue',
     silence: { kind: 'silence', by: 'Ada', reason: 'The set is tiny.' },
   });
+  const known = await run('alerts', 'ack', id, RULE, '--note', 'We know.', '--by', 'Ada');
+  expect(known.stdout).toBe(`${RULE}: acknowledged by Ada: We know.\n`);
+  expect((await run('alerts', id)).stdout).toMatch(
+    /critical +data\/queue\.above +data\/queue +acknowledge /,
+  );
+  expect((await run('alerts', 'ack', id, RULE, '--undo')).stdout).toContain('is taken back');
+  expect((await run('alerts', id)).stdout).not.toContain('acknowledge');
+  expect((await run('alerts', 'ack', id, RULE)).stderr).toContain('needs --note');
+  expect((await run('alerts', 'ack', id)).stderr).toContain('needs RUN and RULE');
+  expect((await run('alerts', id, '--note', 'x')).stderr).toContain('needs "ack"');
   const undone = await run('silence', id, RULE, '--undo');
   expect(undone.stdout).toBe(`What was said of ${RULE} is taken back.\n`);
   expect((await run('analyze', id, '--fail-on', 'critical')).code).toBe(1);

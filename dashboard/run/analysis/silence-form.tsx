@@ -1,17 +1,17 @@
 /** Silencing a cause and what follows from it, acknowledging it, and taking that back. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import type { AlertRecord } from 'quark-sdk';
-import type { AlertGroup, Silence } from 'quark-sdk/analysis';
+import type { Silence } from 'quark-sdk/analysis';
+import { changingIds, makeChanges, type PageChange } from '../../changes/page-changes.ts';
 import { Button } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
-import { errorText, Warning } from '../../parts/notices.tsx';
+import { t } from '../../parts/t.ts';
 import { account } from '../../sources/server-access.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
+import { saidOf, sayingOf, takingBack, type AlertsOfCause, type Saying } from './alert-changes.ts';
 import { sayingRefusal } from './write-rights.ts';
 
 type Kind = Silence['kind'];
-type Group = AlertGroup<Omit<AlertRecord, 'toDict'>>;
 
 /** What somebody asks for with the form. */
 type Asked = {
@@ -26,7 +26,7 @@ type Asked = {
 /** What was said of a group of alerts, and the way to say something. */
 export function SilenceForm(props: {
   readonly feed: RunFeed;
-  readonly group: Group;
+  readonly group: AlertsOfCause;
   /** What was said of alerts, by their ids. */
   readonly silences: ReadonlyMap<string, Silence>;
   /** Called when something was said or taken back. */
@@ -34,49 +34,40 @@ export function SilenceForm(props: {
 }): JSX.Element {
   const { feed, group, onSaid, silences } = props;
   const asked = useSignal<Kind | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const failure = useSignal<unknown>(undefined);
   const refusal = sayingRefusal(feed.reader.store, 'silence alerts');
   const said = saidOf(group, silences);
   const [silence] = said;
-  const act = async (work: () => Promise<unknown>): Promise<void> => {
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
-      await work();
-      asked.value = undefined;
-      onSaid();
-    } catch (error) {
-      failure.value = error;
-    } finally {
-      isBusy.value = false;
-    }
+  const change = async (one: PageChange): Promise<void> => {
+    await makeChanges([one]);
+    asked.value = undefined;
+    onSaid();
   };
+  const isBusy = changingIds.value.has(`${feed.run.id} alerts`);
   return (
     <footer class="alert-foot small">
-      {[...new Set(said.map(sentence))].map((text) => (
-        <p key={text} class="muted breakable">
-          {text}
-        </p>
-      ))}
+      <SaidOfAlerts said={said} />
       {silence !== undefined && refusal === undefined && (
-        <Button isSmall disabled={isBusy.value} onClick={() => void act(() => undo(feed, said))}>
-          {silence.kind === 'silence' ? 'Undo silence' : 'Undo acknowledgement'}
+        <Button
+          isSmall
+          disabled={isBusy}
+          onClick={() => void change(takingBack(feed, group, said))}
+        >
+          {silence.kind === 'silence' ? t('Undo silence') : t('Undo acknowledgement')}
         </Button>
       )}
       {silence === undefined && asked.value === undefined && (
         <div class="row wrap gap-6">
-          {(['silence', 'acknowledge'] as const).map((kind) => (
+          {(['acknowledge', 'silence'] as const).map((kind) => (
             <Button
               key={kind}
               isSmall
               disabled={refusal !== undefined}
-              title={refusal}
+              title={refusal ?? hintOf(kind)}
               onClick={() => {
                 asked.value = kind;
               }}
             >
-              {kind === 'silence' ? 'Silence…' : 'Acknowledge…'}
+              {kind === 'silence' ? t('Silence…') : t('Acknowledge…')}
             </Button>
           ))}
         </div>
@@ -85,49 +76,49 @@ export function SilenceForm(props: {
         <ReasonForm
           kind={asked.value}
           followerCount={group.consequences.length}
-          isBusy={isBusy.value}
+          isBusy={isBusy}
           onCancel={() => {
             asked.value = undefined;
           }}
-          onAsked={(what) => void act(() => say(feed, group, what))}
+          onAsked={(what) => void change(sayingOf(feed, group, said, sayingAsked(what)))}
         />
-      )}
-      {failure.value !== undefined && (
-        <Warning>It could not be stored: {errorText(failure.value)}</Warning>
       )}
     </footer>
   );
 }
 
-async function say(feed: RunFeed, group: Group, asked: Asked): Promise<void> {
-  const { AnalyzerEngine, alertIdentity } = await import('quark-sdk/analysis');
-  const { isOfAll, kind, reason, untilDay } = asked;
-  const by = account.value?.user;
-  // The day is that of the person who says it, and counts to its end.
-  const until = untilDay === '' ? null : new Date(`${untilDay}T23:59:59`);
-  const alerts = isOfAll ? [group.cause, ...group.consequences] : [group.cause];
-  const known = new Set<string>();
-  for (const alert of alerts) {
-    const about = alertIdentity(alert);
-    const key = JSON.stringify(about);
-    if (known.has(key)) continue;
-    known.add(key);
-    await new AnalyzerEngine(feed.reader).silence({ ...about, kind, reason, by, until });
-  }
+function hintOf(kind: Kind): string {
+  return kind === 'silence'
+    ? t('It lowers no score, and starts no action of a watch')
+    : t('It is known: folded here, and it lowers the score as before');
 }
 
-async function undo(feed: RunFeed, said: readonly Silence[]): Promise<void> {
-  const { AnalyzerEngine } = await import('quark-sdk/analysis');
-  for (const { metricKey, moduleName, ruleId } of said)
-    await new AnalyzerEngine(feed.reader).unsilence({ metricKey, moduleName, ruleId });
+/** Who said what, why, until when and when. */
+function SaidOfAlerts({ said }: { readonly said: readonly Silence[] }): JSX.Element {
+  const sentences = new Map(said.map((one) => [silenceText(one), one.atMs]));
+  return (
+    <>
+      {[...sentences].map(([text, atMs]) => (
+        <p key={text} class="muted breakable">
+          <span dir="auto">{text}</span>{' '}
+          <time class="quiet" dateTime={new Date(atMs).toISOString()}>
+            {new Date(atMs).toLocaleString()}
+          </time>
+        </p>
+      ))}
+    </>
+  );
 }
 
-/** What was said of the alerts of a group, each silence once, that of the cause first. */
-function saidOf(
-  { cause, consequences }: Group,
-  silences: ReadonlyMap<string, Silence>,
-): readonly Silence[] {
-  return [...new Set([cause, ...consequences].flatMap(({ id }) => silences.get(id) ?? []))];
+function sayingAsked({ isOfAll, kind, reason, untilDay }: Asked): Saying {
+  return {
+    kind,
+    reason,
+    isOfAll,
+    by: account.value?.user,
+    // The day is that of the person who says it, and counts to its end.
+    until: untilDay === '' ? null : new Date(`${untilDay}T23:59:59`),
+  };
 }
 
 function ReasonForm(props: {
@@ -155,7 +146,7 @@ function ReasonForm(props: {
       }}
     >
       <label class="row gap-6">
-        Reason
+        {kind === 'silence' ? t('Reason') : t('Note')}
         <input
           required
           autofocus
@@ -166,8 +157,8 @@ function ReasonForm(props: {
           }}
         />
       </label>
-      <label class="row gap-6" title="The last day on which it holds. Left empty: for ever.">
-        Until
+      <label class="row gap-6" title={t('The last day on which it holds. Left empty: for ever.')}>
+        {t('Until')}
         <input
           type="date"
           min={today()}
@@ -186,14 +177,14 @@ function ReasonForm(props: {
               isOfAll.value = event.currentTarget.checked;
             }}
           />
-          with what follows from it ({formatCount(followerCount)})
+          {t('with what follows from it ({count})', { count: formatCount(followerCount) })}
         </label>
       )}
       <Button isSmall isPrimary type="submit" disabled={isBusy || reason.value.trim() === ''}>
-        {kind === 'silence' ? 'Silence' : 'Acknowledge'}
+        {kind === 'silence' ? t('Silence') : t('Acknowledge')}
       </Button>
       <Button isSmall onClick={onCancel}>
-        Cancel
+        {t('Cancel')}
       </Button>
     </form>
   );
@@ -206,8 +197,11 @@ function today(): string {
   return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
 }
 
-function sentence({ by, kind, reason, until }: Silence): string {
-  const what = kind === 'silence' ? 'Silenced' : 'Acknowledged';
-  const end = until === null ? '' : ` until ${new Date(until).toLocaleDateString('sv')}`;
-  return `${what}${by === null ? '' : ` by ${by}`}${end}: ${reason}`;
+function silenceText({ by, kind, reason, until }: Silence): string {
+  const end =
+    until === null
+      ? ''
+      : ` ${t('until {date}', { date: new Date(until).toLocaleDateString('sv') })}`;
+  const who = by === null ? '' : ` ${t('by {user}', { user: by })}`;
+  return `${kind === 'silence' ? t('Silenced') : t('Acknowledged')}${who}${end}: ${reason}`;
 }

@@ -24,11 +24,14 @@ import { analyzeInWorker } from '../../dropped/analysis.ts';
 import { Button } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
 import { ErrorNotice, SectionHead, errorText, Waiting, Warning } from '../../parts/notices.tsx';
+import { t } from '../../parts/t.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { seriesColor } from '../../theme/palette.ts';
 import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
+import { runOutcome } from '../header/run-outcome.ts';
+import { isAcknowledged, sayingCount } from './alert-changes.ts';
 import { AlertList } from './alert-list.tsx';
 import { RolesForm } from './roles-form.tsx';
 import { SilenceForm } from './silence-form.tsx';
@@ -40,16 +43,20 @@ export default function AnalysisView({ feed, watch }: TabProps): JSX.Element {
   const { answer, error, retry } = useAsked(
     () => analyzeInWorker(store, feed.run.id),
     feed,
-    askingStamp(feed, watch.nowMs.value),
+    `${askingStamp(feed, watch.nowMs.value)} ${sayingCount(feed.events)}`,
   );
   if (answer.value === undefined) {
-    if (error.value === undefined) return <Waiting label="Analysing the run" />;
-    return <ErrorNotice title="This run cannot be analysed" error={error.value} onRetry={retry} />;
+    if (error.value === undefined) return <Waiting label={t('Analysing the run')} />;
+    return (
+      <ErrorNotice title={t('This run cannot be analysed')} error={error.value} onRetry={retry} />
+    );
   }
   return (
     <>
       {error.value !== undefined && (
-        <Warning>It could not be analysed again: {errorText(error.value)}</Warning>
+        <Warning>
+          {t('It could not be analysed again: {reason}', { reason: errorText(error.value) })}
+        </Warning>
       )}
       <Findings feed={feed} analysis={answer.value} revision={watch.revision} onSaid={retry} />
     </>
@@ -81,7 +88,7 @@ function Findings(props: {
     document.querySelector('.analysis-chart')?.scrollIntoView({ block: 'nearest' });
   };
   return (
-    <section class="analysis stack" aria-label="Analysis">
+    <section class="analysis stack" aria-label={t('Analysis')}>
       <Verdict feed={feed} analysis={analysis} onSaid={onSaid} />
       <Health analysis={analysis} />
       <PhaseChart {...props} view={view} marked={marked} onShow={show} />
@@ -104,11 +111,17 @@ function Verdict(props: {
   readonly analysis: RunAnalysis;
   readonly onSaid: () => void;
 }): JSX.Element {
-  const { analysis } = props;
+  const { analysis, feed } = props;
+  const outcome = runOutcome(feed.status, feed.events, feed.position.step);
   const overall = analysis.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const [first, ...rest] = analysis.verdict;
   return (
     <header class={`verdict stack gap-6 tone-${TONES[overall?.status ?? 'not_assessed']}`}>
+      {outcome !== undefined && (
+        <p class={`strong breakable ${outcome.isFailure ? 'is-bad' : ''}`}>
+          {outcome.reason === undefined ? outcome.text : `${outcome.text}: ${outcome.reason}`}
+        </p>
+      )}
       <p class="verdict-first strong breakable">{first}</p>
       {rest.map((line) => (
         <p key={line} class="breakable">
@@ -117,7 +130,9 @@ function Verdict(props: {
       ))}
       <RolesForm {...props} />
       {analysis.judgedWith !== '' && (
-        <p class="quiet small breakable">Settings: {analysis.judgedWith}.</p>
+        <p class="quiet small breakable">
+          {t('Settings: {settings}.', { settings: analysis.judgedWith })}
+        </p>
       )}
     </header>
   );
@@ -125,7 +140,7 @@ function Verdict(props: {
 
 function Health({ analysis }: { readonly analysis: RunAnalysis }): JSX.Element {
   return (
-    <dl class="health" aria-label="Health">
+    <dl class="health" aria-label={t('Health')}>
       {analysis.healthScores.map(({ scoreKey, score, status, summary }) => (
         <div
           key={scoreKey}
@@ -175,8 +190,8 @@ function PhaseChart(props: PhaseProps): JSX.Element {
   phases.value = analysis.phases;
   const bands = useComputed(() => bandsOf(phases.value, marked.value));
   return (
-    <section class="analysis-chart" aria-label="Phases">
-      <SectionHead title="Phases">
+    <section class="analysis-chart" aria-label={t('Phases')}>
+      <SectionHead title={t('Phases')}>
         {(view.zooms.value.size > 0 || marked.value !== undefined) && (
           <Button
             isSmall
@@ -185,7 +200,7 @@ function PhaseChart(props: PhaseProps): JSX.Element {
               marked.value = undefined;
             }}
           >
-            Show all
+            {t('Show all')}
           </Button>
         )}
       </SectionHead>
@@ -204,7 +219,7 @@ function PhaseList({ analysis, onShow }: PhaseProps): JSX.Element {
   if (phases.length === 0)
     return (
       <p class="quiet">
-        No phases: they are told from losses or accuracies, of which there are not enough.
+        {t('No phases: they are told from losses or accuracies, of which there are not enough.')}
       </p>
     );
   return (
@@ -271,19 +286,27 @@ function Alerts(props: {
     <SilenceForm feed={feed} group={group} silences={silences} onSaid={onSaid} />
   );
   const list = { axis: phaseAxis, onShow, footOf };
+  const known = groups.filter((group) => isAcknowledged(group, silences));
+  const open = groups.filter((group) => !known.includes(group));
   return (
-    <section class="alerts" aria-label="Alerts">
-      <SectionHead title="Alerts">
-        <span class="quiet">{groups.length === 0 ? '' : formatCount(groups.length)}</span>
+    <section class="alerts" aria-label={t('Alerts')}>
+      <SectionHead title={t('Alerts')}>
+        <span class="quiet">{open.length === 0 ? '' : formatCount(open.length)}</span>
       </SectionHead>
-      {groups.length === 0 ? (
-        <p class="quiet">{sayNothing(isAssessed, silenced.length > 0)}</p>
+      {open.length === 0 ? (
+        <p class="quiet">{sayNothing(isAssessed, known.length > 0, silenced.length > 0)}</p>
       ) : (
-        <AlertList {...list} groups={groups} />
+        <AlertList {...list} groups={open} />
+      )}
+      {known.length > 0 && (
+        <details class="silenced-alerts">
+          <summary>{t('Acknowledged ({count})', { count: formatCount(known.length) })}</summary>
+          <AlertList {...list} groups={known} />
+        </details>
       )}
       {silenced.length > 0 && (
         <details class="silenced-alerts">
-          <summary>Silenced ({formatCount(silenced.length)})</summary>
+          <summary>{t('Silenced ({count})', { count: formatCount(silenced.length) })}</summary>
           <AlertList {...list} groups={silenced} isSilenced />
         </details>
       )}
@@ -294,9 +317,11 @@ function Alerts(props: {
   );
 }
 
-function sayNothing(isAssessed: boolean, isSilenced: boolean): string {
-  if (isSilenced) return 'All that was found is silenced.';
+function sayNothing(isAssessed: boolean, isKnown: boolean, isSilenced: boolean): string {
+  if (isKnown && !isSilenced) return t('All that was found is acknowledged.');
+  if (isKnown) return t('All that was found is acknowledged or silenced.');
+  if (isSilenced) return t('All that was found is silenced.');
   return isAssessed
-    ? 'Nothing was found that needs looking at.'
-    : 'Nothing was found, as the training could not be judged.';
+    ? t('Nothing was found that needs looking at.')
+    : t('Nothing was found, as the training could not be judged.');
 }

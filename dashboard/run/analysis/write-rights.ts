@@ -19,5 +19,5 @@ export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): s
     return undefined;
   }
   if (store.isWritable) return undefined;
-  return `This server only shows runs. To ${what}, use the command line: "quark silence", and --loss, --val with "quark analyze --save".`;
+  return `This server only shows runs. To ${what}, use the command line: "quark alerts ack", "quark silence", and --loss, --val with "quark analyze --save".`;
 }

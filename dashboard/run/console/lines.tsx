@@ -197,7 +197,7 @@ export function LineText(props: {
         const Part = isFound ? 'mark' : 'span';
         return (
           // oxlint-disable-next-line react/no-array-index-key -- parts of a line do not move
-          <Part key={at} {...(span === undefined ? {} : looksOf(span))}>
+          <Part key={at} {...(span === undefined ? {} : styleOfSpan(span))}>
             {text}
           </Part>
         );
@@ -207,7 +207,7 @@ export function LineText(props: {
 }
 
 /** Named colours are those of the theme; others are mixed with the ink of the page, so that they can be read on it. */
-function looksOf(span: ConsoleSpan): {
+function styleOfSpan(span: ConsoleSpan): {
   class: string;
   style: { color?: string; background?: string };
 } {

@@ -98,15 +98,15 @@ export function layoutLineage(
     line.add(at.id);
   const nodes: LineageNode[] = [];
   const done = new Set<string>();
-  const place = (run: LineageRun, column: number): void => {
+  const put = (run: LineageRun, column: number): void => {
     if (done.has(run.id)) return;
     done.add(run.id);
     nodes.push({ run, row: nodes.length, column });
     const children = runs.filter(({ parentId }) => parentId === run.id);
     const main = children.find(({ id }) => line.has(id)) ?? children.at(-1);
-    for (const child of children) if (child !== main) place(child, column + 1);
-    if (main !== undefined) place(main, column);
+    for (const child of children) if (child !== main) put(child, column + 1);
+    if (main !== undefined) put(main, column);
   };
-  for (const run of runs) if (run.parentId === null || !byId.has(run.parentId)) place(run, 0);
+  for (const run of runs) if (run.parentId === null || !byId.has(run.parentId)) put(run, 0);
   return nodes;
 }

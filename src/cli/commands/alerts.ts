@@ -23,32 +23,81 @@ import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { durationMs } from '../support/durations.ts';
 import { severityColor, onTerminal, table, type Style } from '../support/text.ts';
 
+/** Options of what is said of alerts. */
+const SAYING_OPTIONS = {
+  metric: { kind: 'text', value: 'KEY', help: 'Only alerts about this metric.' },
+  module: { kind: 'text', value: 'NAME', help: 'Only alerts about this layer.' },
+  by: { kind: 'text', value: 'NAME', help: 'Who says so. Default: the user of this machine.' },
+  until: {
+    kind: 'text',
+    value: 'WHEN',
+    help: 'When it ends: a date, or a time from now such as 12h, 7d, 4w. Default: never.',
+  },
+  undo: { kind: 'flag', help: 'Take back what was said of the same rule, metric and layer.' },
+} as const;
+
 export const alertsCommand: Command = {
   spec: {
     name: 'alerts',
-    summary: 'List the alerts of a run, and what was silenced or acknowledged.',
-    positionals: ['RUN'],
-    options: { ...STORAGE_OPTIONS, ...CONFIG_OPTIONS, json: JSON_OPTION },
+    summary: 'List the alerts of a run, and what was silenced or acknowledged; or acknowledge one.',
+    positionals: ['[ack]', 'RUN', '[RULE]'],
+    options: {
+      ...STORAGE_OPTIONS,
+      ...CONFIG_OPTIONS,
+      note: { kind: 'text', value: 'TEXT', help: 'With "ack": what is known of it.' },
+      ...SAYING_OPTIONS,
+      json: JSON_OPTION,
+    },
     notes: [
       'The run is analysed as it is now, and nothing is stored. "quark silence RUN RULE --reason TEXT" silences alerts.',
+      '"quark alerts ack RUN RULE --note TEXT" says that an alert is known: it lowers the score as before, and pages fold it.',
     ],
   },
-  run: (context) =>
-    withStore(context, async (store) => {
-      const { args, io, style } = context;
-      const reader = await findRunByPrefix(store, args.positionals[0] ?? '');
-      const config = (await judging(context))(await reader.metricKeys());
-      const engine = new AnalyzerEngine(reader, config);
-      const result = await engine.analyze({ persist: false });
-      const silences = await engine.readSilences();
-      await io.stdout.write(
-        args.flag('json')
-          ? jsonText({ ...alertsDict(result), silences: silences.map(silenceDict) })
-          : describe(result, silences, io.stdout.columns, style),
+  run: async (context) => {
+    const { positionals } = context.args;
+    if (positionals[0] === 'ack') return acknowledge(context, positionals.slice(1));
+    const [run = '', rule] = positionals;
+    const saying = ['note', 'metric', 'module', 'by', 'until'].find(
+      (name) => context.args.text(name) !== undefined,
+    );
+    if (rule !== undefined || saying !== undefined || context.args.flag('undo'))
+      throw new UsageError(
+        `${rule === undefined ? `--${saying ?? 'undo'}` : 'RULE'} needs "ack": quark alerts ack RUN RULE --note TEXT`,
+        'alerts',
       );
-      return EXIT.ok;
-    }),
+    return listAlerts(context, run);
+  },
 };
+
+async function acknowledge(
+  context: CommandContext,
+  [run, ruleId]: readonly string[],
+): Promise<number> {
+  if (run === undefined || ruleId === undefined)
+    throw new UsageError('"quark alerts ack" needs RUN and RULE', 'alerts');
+  return sayOfAlerts(context, run, ruleId, {
+    command: 'alerts',
+    reasonOption: 'note',
+    kind: 'acknowledge',
+  });
+}
+
+function listAlerts(context: CommandContext, run: string): Promise<number> {
+  return withStore(context, async (store) => {
+    const { args, io, style } = context;
+    const reader = await findRunByPrefix(store, run);
+    const config = (await judging(context))(await reader.metricKeys());
+    const engine = new AnalyzerEngine(reader, config);
+    const result = await engine.analyze({ persist: false });
+    const silences = await engine.readSilences();
+    await io.stdout.write(
+      args.flag('json')
+        ? jsonText({ ...alertsDict(result), silences: silences.map(silenceDict) })
+        : describe(result, silences, io.stdout.columns, style),
+    );
+    return EXIT.ok;
+  });
+}
 
 function alertsDict({ alerts, silenced }: AnalyzerResult): object {
   return {
@@ -130,19 +179,11 @@ export const silenceCommand: Command = {
     options: {
       ...STORAGE_OPTIONS,
       reason: { kind: 'text', value: 'TEXT', help: 'Why. It stands in the report.' },
-      metric: { kind: 'text', value: 'KEY', help: 'Only alerts about this metric.' },
-      module: { kind: 'text', value: 'NAME', help: 'Only alerts about this layer.' },
-      by: { kind: 'text', value: 'NAME', help: 'Who says so. Default: the user of this machine.' },
-      until: {
-        kind: 'text',
-        value: 'WHEN',
-        help: 'When it ends: a date, or a time from now such as 12h, 7d, 4w. Default: never.',
-      },
+      ...SAYING_OPTIONS,
       acknowledge: {
         kind: 'flag',
         help: 'Say only that it is known: the alert lowers the score as before.',
       },
-      undo: { kind: 'flag', help: 'Take back what was said of the same rule, metric and layer.' },
       json: JSON_OPTION,
     },
     notes: [
@@ -150,45 +191,69 @@ export const silenceCommand: Command = {
         'it is listed, and the report names it with the reason.',
     ],
   },
-  run: (context) =>
-    withStore(context, async (store) => {
-      const { args, io } = context;
-      const [run = '', ruleId = ''] = args.positionals;
-      const reader = await findRunByPrefix(store, run);
-      const engine = new AnalyzerEngine(reader);
-      await checkRule(engine, ruleId);
-      const selection = {
-        ruleId,
-        metricKey: args.text('metric') ?? null,
-        moduleName: args.text('module') ?? null,
-      };
-      if (args.flag('undo')) {
-        for (const name of ['reason', 'until', 'by'] as const)
-          if (args.text(name) !== undefined)
-            throw new UsageError(`--${name} and --undo do not go together`, 'silence');
-        await engine.unsilence(selection);
-        await io.stdout.write(
-          args.flag('json')
-            ? jsonText({ rule_id: ruleId, silence: null })
-            : `What was said of ${onTerminal(ruleId)} is taken back.\n`,
-        );
-        return EXIT.ok;
-      }
-      const reason = args.text('reason');
-      if (reason === undefined) throw new UsageError('"quark silence" needs --reason', 'silence');
-      const said = await engine.silence({
-        ...selection,
-        reason,
-        by: args.text('by') ?? userName(context),
-        until: untilOf(args.text('until')),
-        kind: args.flag('acknowledge') ? 'acknowledge' : 'silence',
-      });
+  run: async (context) => {
+    const [run = '', ruleId = ''] = context.args.positionals;
+    return sayOfAlerts(context, run, ruleId, {
+      command: 'silence',
+      reasonOption: 'reason',
+      kind: context.args.flag('acknowledge') ? 'acknowledge' : 'silence',
+    });
+  },
+};
+
+/** Says something of the alerts of a rule, or takes back what was said. */
+function sayOfAlerts(
+  context: CommandContext,
+  run: string,
+  ruleId: string,
+  what: {
+    readonly command: 'alerts' | 'silence';
+    readonly reasonOption: 'note' | 'reason';
+    readonly kind: Silence['kind'];
+  },
+): Promise<number> {
+  const { command, kind, reasonOption } = what;
+  return withStore(context, async (store) => {
+    const { args, io } = context;
+    const reader = await findRunByPrefix(store, run);
+    const engine = new AnalyzerEngine(reader);
+    await checkRule(engine, ruleId);
+    const selection = {
+      ruleId,
+      metricKey: args.text('metric') ?? null,
+      moduleName: args.text('module') ?? null,
+    };
+    if (args.flag('undo')) {
+      for (const name of [reasonOption, 'until', 'by'] as const)
+        if (args.text(name) !== undefined)
+          throw new UsageError(`--${name} and --undo do not go together`, command);
+      await engine.unsilence(selection);
       await io.stdout.write(
-        args.flag('json') ? jsonText(silenceDict(said)) : `${onTerminal(silenceText(said))}\n`,
+        args.flag('json')
+          ? jsonText({ rule_id: ruleId, silence: null })
+          : `What was said of ${onTerminal(ruleId)} is taken back.\n`,
       );
       return EXIT.ok;
-    }),
-};
+    }
+    const reason = args.text(reasonOption);
+    if (reason === undefined)
+      throw new UsageError(
+        `"quark ${command === 'alerts' ? 'alerts ack' : command}" needs --${reasonOption}`,
+        command,
+      );
+    const said = await engine.silence({
+      ...selection,
+      reason,
+      by: args.text('by') ?? userName(context),
+      until: untilOf(args.text('until')),
+      kind,
+    });
+    await io.stdout.write(
+      args.flag('json') ? jsonText(silenceDict(said)) : `${onTerminal(silenceText(said))}\n`,
+    );
+    return EXIT.ok;
+  });
+}
 
 /** A typing error would silence nothing, and say that it did. */
 async function checkRule(engine: AnalyzerEngine, ruleId: string): Promise<void> {
