@@ -29,6 +29,15 @@ const PATHS = {
   edit: 'M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3zM9.2 4.5l2.3 2.3',
   clock: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.6',
   parent: 'M4 2.5v6.2a2.3 2.3 0 0 0 2.3 2.3H13M10 8l3 3-3 3',
+  pencil: 'M10.5 2.5l3 3-8 8h-3v-3zM8.8 4.2l3 3',
+  tag: 'M2.5 2.5h5.5l5.5 5.5-5.5 5.5-5.5-5.5zM5.4 5.4v.01',
+  pin: 'M6 2.5h4l-.5 4 2.5 2.5H4l2.5-2.5zM8 9v5',
+  columns: 'M2.5 3h11v10h-11zM6.2 3v10M9.8 3v10',
+  filter: 'M2 3.5h12M4.5 8h7M6.8 12.5h2.4',
+  note: 'M3 2.5h10v8l-3 3H3zM5.5 5.5h5M5.5 8h3M10 13.5v-3h3',
+  rows: 'M2.5 4h11M2.5 8h11M2.5 12h11',
+  down: 'M3.5 6l4.5 4.5L12.5 6',
+  up: 'M3.5 10L8 5.5l4.5 4.5',
 } as const;
 
 /** Names of the drawings. */

@@ -6,6 +6,9 @@ const PATIENCE_MS = 10_000;
 const STORE_AFTER_MS = 150;
 
 let lastY = 0;
+/** How far the list of the page is scrolled in its own frame. */
+let lastListY = 0;
+let listTimer: ReturnType<typeof setTimeout> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let stopMoving: () => void = () => undefined;
 
@@ -19,10 +22,24 @@ export function markEntry(): void {
   if (!isKnownEntry()) history.replaceState({ y: 0 }, '');
 }
 
-function storedY(): number | undefined {
+function storedY(name: 'y' | 'listY' = 'y'): number | undefined {
   const state: unknown = history.state;
-  if (typeof state !== 'object' || state === null || !('y' in state)) return undefined;
-  return typeof state.y === 'number' ? state.y : undefined;
+  if (typeof state !== 'object' || state === null) return undefined;
+  const stored: unknown = Reflect.get(state, name);
+  return typeof stored === 'number' ? stored : undefined;
+}
+
+/** How far the list was scrolled when this entry of the history was left, in its own frame. */
+export function listScroll(): number {
+  lastListY = storedY('listY') ?? 0;
+  return lastListY;
+}
+
+/** The list is scrolled so far: stored once it rests. */
+export function storeListScroll(y: number): void {
+  lastListY = y;
+  clearTimeout(listTimer);
+  listTimer = setTimeout(storeScroll, STORE_AFTER_MS);
 }
 
 /** Follows scrolling from now on, and goes where this entry was left, if it was shown before. */
@@ -43,14 +60,18 @@ export function followScrolling(): void {
 /** Stores how far the entry is scrolled that is shown. Call it before another one is. */
 export function storeScroll(): void {
   clearTimeout(timer);
-  if (storedY() !== lastY) history.replaceState({ y: lastY }, '');
+  clearTimeout(listTimer);
+  if (storedY() !== lastY || (storedY('listY') ?? 0) !== lastListY)
+    history.replaceState({ y: lastY, listY: lastListY }, '');
 }
 
 /** Shows the entry that the history has now: from its top, scrolled as the one before, or as it was left. */
 export function moveTo(how: 'top' | 'stay' | 'as before'): void {
   // What was scrolled belongs to the entry that was left.
   clearTimeout(timer);
+  clearTimeout(listTimer);
   stopMoving();
+  lastListY = storedY('listY') ?? (how === 'stay' ? lastListY : 0);
   markEntry();
   if (how === 'top') scrollTo(0, 0);
   if (how === 'as before') restore(storedY() ?? 0);

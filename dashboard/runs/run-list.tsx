@@ -1,32 +1,43 @@
 /** The list of runs: what there is, how it went, and the way to each. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { ComponentType, JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
-import { listRuns, type RunSummary, type Store } from 'quark-sdk';
-import { isGrowing, isImporting } from '../dropped/dropped-files.ts';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Store } from 'quark-sdk';
+import { isImporting } from '../dropped/dropped-files.ts';
 import { FilePickers } from '../dropped/file-pickers.tsx';
-import { Button, ButtonLink } from '../parts/controls.tsx';
-import { countText } from '../parts/format.ts';
-import { usePolling, type Polling } from '../parts/hooks.ts';
+import { Button } from '../parts/controls.tsx';
+import { formatCount } from '../parts/format.ts';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice, Warning } from '../parts/notices.tsx';
-import { adding, setting } from '../parts/signals.ts';
-import { hrefOf } from '../route/route.ts';
+import { t, tn } from '../parts/t.ts';
 import type { SourceId } from '../sources/sources.ts';
-import { EmptyRuns } from './empty-runs.tsx';
+import { BulkBar } from './bulk-bar.tsx';
+import { differingPaths, withAhead, type ColumnLayout } from './model/columns.ts';
+import { CurveCache } from './model/curve-cache.ts';
 import { DeletedList } from './deleted-list.tsx';
-import { Filters } from './filters.tsx';
+import { EmptyRuns } from './empty-runs.tsx';
 import { ListChoice, ListRefusal } from './list-choice.tsx';
-import { listName, picked, query, sort, useListAddress } from './list-state.ts';
-import { PreviewCache } from './preview.ts';
-import { filterRuns, sortRuns } from './run-filter.ts';
-import { RunTable } from './run-table.tsx';
+import {
+  clearFilters,
+  facets,
+  layout,
+  line,
+  listName,
+  selection,
+  showsDifferences,
+  showsFacets,
+  useListAddress,
+} from './list-state.ts';
+import { ListTools, loadFacets } from './list-tools.tsx';
+import { useColumns, type KnownColumns } from './use-columns.ts';
+import { useLineContext, type ListContext } from './use-line-context.ts';
+import { tableData, type TableData } from './model/table-source.ts';
+import { pickedShare, TableView, type TableHandle } from './table-view.tsx';
+import type { TableModel } from './model/table-model.ts';
+import { useTable, type TableReading } from './use-table.ts';
+import { pickAll, useListActions, type ListDialog } from './list-actions.ts';
 import './style.css';
 
-const POLL_MS = 2000;
-/** While files are imported into the store. */
-const GROWING_POLL_MS = 300;
-const PAGE_SIZE = 100;
 /** Dropped runs that are in the chart above the list before anybody picks some. */
 const COMPARED_AT_FIRST = 12;
 
@@ -38,33 +49,8 @@ const loadComparison = async (): Promise<{ default: ComponentType<ComparisonProp
   return { default: Comparison };
 };
 
-type Runs = {
-  /** Undefined until they were read. */
-  readonly all: ReadonlySignal<readonly RunSummary[] | undefined>;
-  readonly hasMore: ReadonlySignal<boolean>;
-  readonly limit: Signal<number>;
-  readonly now: ReadonlySignal<number>;
-  readonly polling: Polling;
-};
-
-/** Reads the newest runs of a store again and again. */
-function useRuns(store: Store, archived: boolean): Runs {
-  const all = useSignal<readonly RunSummary[] | undefined>(undefined);
-  const hasMore = useSignal(false);
-  const limit = useSignal(PAGE_SIZE);
-  const now = useSignal(Date.now());
-  const polling = usePolling(
-    async () => {
-      const found = await listRuns(store, { archived, limit: limit.peek() + 1 });
-      hasMore.value = found.length > limit.peek();
-      all.value = found.slice(0, limit.peek());
-      now.value = Date.now();
-    },
-    () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
-    [store, limit.value],
-  );
-  return { all, hasMore, limit, now, polling };
-}
+const loadDialogs = (): Promise<typeof import('./list-dialogs.tsx')> =>
+  import('./list-dialogs.tsx');
 
 type ListProps = { readonly store: Store; readonly sourceId: SourceId };
 
@@ -74,124 +60,230 @@ export function RunList({ store, sourceId }: ListProps): JSX.Element {
   // Nothing is archived or deleted in dropped files.
   const name = sourceId === 'files' ? 'recorded' : listName.value;
   if (name === 'deleted') return <DeletedList store={store} />;
-  return <Reading key={name} store={store} sourceId={sourceId} isArchive={name === 'archived'} />;
+  return <Listed key={name} store={store} sourceId={sourceId} isArchive={name === 'archived'} />;
 }
 
-function Reading(props: ListProps & { readonly isArchive: boolean }): JSX.Element {
+function Listed(props: ListProps & { readonly isArchive: boolean }): JSX.Element {
   const { store, sourceId, isArchive } = props;
-  const runs = useRuns(store, isArchive);
-  const { error, retry } = runs.polling;
-  const all = runs.all.value;
-  if (all === undefined) {
+  const data = useMemo(() => tableData(store, sourceId === 'files'), [store, sourceId]);
+  const curves = useMemo(() => new CurveCache((ids, metric) => data.curves(ids, metric)), [data]);
+  const list = isArchive ? 'archived' : 'active';
+  const columns = useColumns(data, list);
+  const known = useColumns(data, list, true);
+  const shownLayout = useComputed(() =>
+    showsDifferences.value
+      ? withAhead(layout.value, differingPaths(columns.all.value))
+      : layout.value,
+  );
+  const table = useTable(store, data, list, shownLayout);
+  const dialog = useSignal<ListDialog | undefined>(undefined);
+  const handle = useRef<TableHandle | null>(null);
+  const context = useLineContext({
+    store,
+    curves,
+    table,
+    dialog,
+    pickAll: () => {
+      pickAll(data, table.scope.peek()).catch((failure: unknown) => {
+        table.polling.error.value = failure;
+      });
+    },
+  });
+  useListActions({ data, table, handle, dialog, context });
+  useEffect(() => {
+    if (showsDifferences.value) columns.want();
+  }, [showsDifferences.value]);
+  const { error, retry } = table.polling;
+  const model = table.model.value;
+  if (model === undefined) {
     if (error.value === undefined) return <ListSkeleton />;
     return (
-      <ErrorNotice isPage title="The runs cannot be read" error={error.value} onRetry={retry} />
+      <ErrorNotice
+        isPage
+        title={t('The runs cannot be read')}
+        error={error.value}
+        onRetry={retry}
+      />
     );
   }
-  if (all.length > 0 || isArchive)
-    return <List store={store} sourceId={sourceId} isArchive={isArchive} runs={runs} all={all} />;
-  return sourceId === 'files' && isImporting.value ? (
-    <ListSkeleton />
-  ) : (
-    <EmptyRuns sourceId={sourceId} />
+  const isFiltered = line.value !== '' || facets.value.size > 0;
+  if (model.runCount === 0 && !isFiltered && !isArchive)
+    return sourceId === 'files' && isImporting.value ? (
+      <ListSkeleton />
+    ) : (
+      <EmptyRuns sourceId={sourceId} />
+    );
+  return (
+    <Page
+      {...props}
+      model={model}
+      data={data}
+      columns={columns}
+      known={known}
+      table={table}
+      dialog={dialog}
+      handle={handle}
+      context={context}
+      layout={shownLayout}
+      isFiltered={isFiltered}
+    />
   );
 }
 
-function List(
+function Page(
   props: ListProps & {
     readonly isArchive: boolean;
-    readonly runs: Runs;
-    readonly all: readonly RunSummary[];
+    readonly model: TableModel;
+    readonly data: TableData;
+    readonly columns: KnownColumns;
+    readonly known: KnownColumns;
+    readonly table: TableReading;
+    readonly dialog: Signal<ListDialog | undefined>;
+    readonly handle: { current: TableHandle | null };
+    readonly context: ListContext;
+    readonly layout: ReadonlySignal<ColumnLayout>;
+    readonly isFiltered: boolean;
   },
 ): JSX.Element {
-  const { store, all, isArchive } = props;
-  const { hasMore, limit, now, polling } = props.runs;
-  const isOfFiles = props.sourceId === 'files';
-  const previews = useMemo(() => new PreviewCache(store), [store]);
-  const shown = useComputed(() => {
-    if (sort.value.column === 'loss') void previews.version.value;
-    const matching = filterRuns(props.runs.all.value ?? [], query.value);
-    return sortRuns(matching, sort.value, now.value, (runId) => previews.lossOf(runId));
-  });
-  const chosen = pickedOf(all);
-  // Who drops several runs wants to see them beside each other; elsewhere one asks for it.
-  const compared = chosen.length > 1 ? chosen : shown.value;
+  const { store, sourceId, model, data, table, dialog, handle, context } = props;
   return (
-    <div class="page">
-      <header class="page-head">
-        <div class="row wrap spread gap-10">
-          <h1>{isOfFiles ? 'Dropped files' : isArchive ? 'Archived runs' : 'Runs'}</h1>
-          <span class="row wrap gap-10">
-            {!isOfFiles && <ListChoice />}
-            <FilePickers isSmall />
-          </span>
-        </div>
-        <p class="page-sub">
-          {shown.value.length === all.length
-            ? `${all.length}${hasMore.value ? '+' : ''} ${isOfFiles ? 'runs' : isArchive ? 'archived' : 'recorded'}`
-            : `${shown.value.length} of ${hasMore.value ? 'the newest ' : ''}${all.length} shown`}
-        </p>
-        {isArchive && <ListRefusal store={store} />}
-      </header>
-      {polling.error.value !== undefined && (
-        <Warning>The list may be out of date: it could not be read just now. Trying again.</Warning>
-      )}
-      {isOfFiles && all.length > 1 && compared.length > 1 && (
+    <div class={`page list-page${sourceId === 'files' ? ' has-charts' : ''}`}>
+      <ListHead {...props} />
+      <Notices table={table} model={model} />
+      {sourceId === 'files' && <DroppedComparison store={store} model={model} />}
+      <ListTools
+        data={data}
+        columns={props.columns}
+        known={props.known}
+        scope={table.scope}
+        onDown={() => handle.current?.move(0)}
+        onExport={() => {
+          dialog.value = { kind: 'export', targets: [], scope: table.scope.value };
+        }}
+      />
+      <div class="list-body">
+        {showsFacets.value && <LazyView load={loadFacets} of={{ data, scope: table.scope }} />}
+        {model.runCount === 0 ? (
+          <NothingFound isFiltered={props.isFiltered} />
+        ) : (
+          <TableView
+            model={model}
+            layout={props.layout.value}
+            context={context}
+            seen={table.seen}
+            handle={handle}
+            isAllPicked={pickedShare(selection.value.ids.size, model.runCount)}
+            onPickAll={context.onPickAll}
+          />
+        )}
+      </div>
+      <BulkBar context={context} dialog={dialog} total={model.runCount} />
+      {dialog.value !== undefined && (
         <LazyView
-          load={loadComparison}
-          of={{ store, runIds: compared.slice(0, COMPARED_AT_FIRST).map(({ run }) => run.id) }}
+          load={loadDialogs}
+          of={{ store, data, dialog, layout: props.layout, order: model.request.order }}
         />
       )}
-      {all.length === 0 ? (
-        <div class="card nothing">
-          <p>Nothing is archived. An archived run stays as it is, out of the way.</p>
-        </div>
-      ) : (
-        <>
-          <Filters runs={all} />
-          <RunTable store={store} shown={shown} previews={previews} now={now} />
-        </>
-      )}
-      <CompareBar chosen={chosen} />
-      {hasMore.value && (
-        <Button class="more" onClick={adding(limit, PAGE_SIZE)}>
-          Show more
-        </Button>
-      )}
     </div>
   );
 }
 
-/** What to do with the runs that are picked. */
-function CompareBar({ chosen }: { readonly chosen: readonly RunSummary[] }): JSX.Element | null {
-  if (chosen.length === 0) return null;
+function ListHead(
+  props: ListProps & {
+    readonly isArchive: boolean;
+    readonly model: TableModel;
+    readonly isFiltered: boolean;
+  },
+): JSX.Element {
+  const { isArchive, model, store } = props;
+  const isOfFiles = props.sourceId === 'files';
+  const count = model.runCount ?? 0;
+  const { all, shown } = model.groupCounts;
   return (
-    <div class="compare-bar floating row gap-12" role="region" aria-label="Picked runs">
-      <span>{countText(chosen.length, 'run')} picked</span>
-      <ButtonLink
-        isSmall
-        isPrimary
-        href={hrefOf({ kind: 'compare', runIds: chosen.map(({ run }) => run.id) })}
-      >
-        Compare
-      </ButtonLink>
-      <Button isSmall onClick={setting(picked, new Set())}>
-        Clear
-      </Button>
-    </div>
+    <header class="page-head">
+      <div class="row wrap spread gap-10">
+        <h1>{isOfFiles ? t('Dropped files') : isArchive ? t('Archived runs') : t('Runs')}</h1>
+        <span class="row wrap gap-10">
+          {!isOfFiles && <ListChoice />}
+          <FilePickers isSmall />
+        </span>
+      </div>
+      <p class="page-sub" role="status">
+        {props.isFiltered
+          ? tn(count, '{runs} run matches', '{runs} runs match', { runs: formatCount(count) })
+          : isArchive
+            ? tn(count, '{runs} archived', '{runs} archived', { runs: formatCount(count) })
+            : isOfFiles
+              ? tn(count, '{runs} run', '{runs} runs', { runs: formatCount(count) })
+              : tn(count, '{runs} recorded', '{runs} recorded', { runs: formatCount(count) })}
+        {model.isGrouped &&
+          ` · ${tn(all, '{groups} group', '{groups} groups', { groups: formatCount(all) })}`}
+        {model.isGrouped && shown < all && ` (${t('the first {shown}', { shown })})`}
+      </p>
+      {isArchive && <ListRefusal store={store} />}
+    </header>
   );
 }
 
-/** Picks of another source stay, and are none of these. */
-function pickedOf(runs: readonly RunSummary[]): readonly RunSummary[] {
-  return runs.filter(({ run }) => picked.value.has(run.id));
+function Notices(props: { readonly table: TableReading; readonly model: TableModel }): JSX.Element {
+  const { table, model } = props;
+  return (
+    <>
+      {table.polling.error.value !== undefined && (
+        <Warning>
+          {t('The list may be out of date: it could not be read just now. Trying again.')}
+        </Warning>
+      )}
+      {model.failure !== undefined && <Warning>{model.failure}</Warning>}
+      {model.isWaiting && (
+        <p class="strip tone-accent list-waiting" role="status">
+          {t('Runs have come or changed their order.')}
+          <Button isSmall onClick={table.release}>
+            {t('Show')}
+          </Button>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Who drops several runs wants to see them beside each other; elsewhere one asks for it. */
+function DroppedComparison(props: {
+  readonly store: Store;
+  readonly model: TableModel;
+}): JSX.Element | null {
+  const { store, model } = props;
+  const picked = [...selection.value.ids].filter((id) => model.lineOf(id) !== undefined);
+  const count = Math.min(COMPARED_AT_FIRST, model.sections.value.total);
+  const first = Array.from({ length: count }, (_, at) => model.at(at)).flatMap((found) =>
+    found?.kind === 'row' && found.row !== undefined ? [found.row.id] : [],
+  );
+  const compared = picked.length > 1 ? picked.slice(0, COMPARED_AT_FIRST) : first;
+  const ids = compared.join();
+  const of = useMemo(() => ({ store, runIds: ids.split(',') }), [store, ids]);
+  return compared.length > 1 ? <LazyView load={loadComparison} of={of} /> : null;
+}
+
+function NothingFound({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
+  return (
+    <div class="card nothing">
+      {isFiltered ? (
+        <>
+          <p>{t('No run matches these filters.')}</p>
+          <Button onClick={clearFilters}>{t('Clear filters')}</Button>
+        </>
+      ) : (
+        <p>{t('Nothing is archived. An archived run stays as it is, out of the way.')}</p>
+      )}
+    </div>
+  );
 }
 
 function ListSkeleton(): JSX.Element {
   return (
-    <div class="page" role="group" aria-busy="true" aria-label="Reading the runs">
+    <div class="page" role="group" aria-busy="true" aria-label={t('Reading the runs')}>
       <header class="page-head">
-        <h1>Runs</h1>
+        <h1>{t('Runs')}</h1>
       </header>
       <div class="card ruled skeleton-rows">
         {Array.from({ length: 7 }, (_, row) => (

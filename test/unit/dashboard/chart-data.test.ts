@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
-import { sparkPath } from '../../../dashboard/runs/preview.ts';
 import { countNonFinite, reduceSeries } from '../../../dashboard/charts/reduce.ts';
 import { SeriesPyramid } from 'quark-sdk/kernels';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
@@ -144,17 +143,5 @@ describe('a curve with more points than pixels', () => {
     for (const count of decades.slice(1)) expect(count).toBeGreaterThan(70);
     expect(drawn).toEqual(drawn.toSorted((a, b) => a - b));
     expect(new Set(drawn).size).toBe(drawn.length);
-  });
-});
-
-describe('the small curve of a row', () => {
-  it('runs over the whole box, and lifts the pen at a gap', () => {
-    const path = sparkPath(seriesOf([4, 2, Number.NaN, 0, 1]));
-    expect(path).toBe('M0.0 1.5L30.0 14.0M90.0 26.5L120.0 20.3');
-  });
-
-  it('is empty for less than two points', () => {
-    expect(sparkPath(seriesOf([1]))).toBe('');
-    expect(sparkPath(seriesOf([]))).toBe('');
   });
 });

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AXIS, ZOOMS } from '../../../dashboard/charts/chart-text.ts';
-import { QUERY, SORT } from '../../../dashboard/runs/list-text.ts';
 import { runs } from '../../support/property.ts';
 import {
   numberSettingOf,
@@ -76,19 +75,6 @@ describe('routes', () => {
       expect(AXIS.read(AXIS.write(axis))).toBe(axis);
     expect(AXIS.write('step')).toBeUndefined();
     expect(AXIS.read('nothing')).toBe('step');
-  });
-
-  it('has the filters and the order of the list', () => {
-    const query = {
-      text: 'adam  run',
-      statuses: new Set(['failed'] as const),
-      tags: new Set(['a b', 'ü,']),
-    };
-    expect(QUERY.read(QUERY.write(query))).toEqual(query);
-    expect(QUERY.write({ text: '', statuses: new Set(), tags: new Set() })).toBeUndefined();
-    expect(SORT.read('-loss')).toEqual({ column: 'loss', descending: true });
-    expect(SORT.write(SORT.read('nothing'))).toBeUndefined();
-    expect(SORT.write({ column: 'project', descending: false })).toBe('project');
   });
 
   it('takes only positive whole numbers as settings', () => {

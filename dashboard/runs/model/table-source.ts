@@ -1,0 +1,199 @@
+/** What the table of runs reads of a store: rows of a filter in an order, and what is known of all runs of the filter. */
+import {
+  completeRunQuery,
+  findRunColumns,
+  findRunFacets,
+  findRunGroups,
+  findRunIds,
+  findRunRows,
+  hasTimes,
+  listRuns,
+  parseRunQuery,
+  type FoundGroup,
+  type FoundRun,
+  type QueryCompletion,
+  type RunColumn,
+  type RunFacet,
+  type RunTableScope,
+  type Store,
+} from 'quark-sdk';
+import { lossKey } from '../../charts/group.ts';
+import { importOf, runNames } from '../../parts/run-name.ts';
+import { LOSS_PATH } from './columns.ts';
+import { readSmallCurves } from './curve-reading.ts';
+import type { ChosenFacets, FacetValue } from './facet-text.ts';
+import type { OrderKey } from './list-order.ts';
+
+/** Which runs. */
+export type TableScope = {
+  readonly list: 'active' | 'archived';
+  /** A query that can be read. */
+  readonly line: string;
+  readonly facets: ChosenFacets;
+  /** A group that the runs are in: the path, and the value that they have there. */
+  readonly within?: { readonly path: string; readonly value: FacetValue } | undefined;
+};
+
+/** A small curve. NaN is a gap. */
+export type Sparkline = {
+  readonly key: string;
+  readonly steps: readonly number[];
+  readonly values: readonly number[];
+};
+
+/** Why a query line is none, and where. */
+export type LineProblem = {
+  readonly message: string;
+  readonly from: number;
+  readonly to: number;
+};
+
+/** Reads what the table shows. */
+export type TableData = {
+  rows(
+    scope: TableScope,
+    order: readonly OrderKey[],
+    columns: readonly string[],
+    offset: number,
+    limit: number,
+  ): Promise<{ readonly rows: readonly FoundRun[]; readonly total: number }>;
+  /** All runs of a filter. */
+  ids(scope: TableScope): Promise<readonly string[]>;
+  columns(scope: TableScope): Promise<readonly RunColumn[]>;
+  facets(scope: TableScope, by: readonly string[]): Promise<readonly RunFacet[]>;
+  groups(
+    scope: TableScope,
+    path: string,
+    numbers: readonly string[],
+  ): Promise<{ readonly groups: readonly FoundGroup[]; readonly total: number }>;
+  curves(runIds: readonly string[], metric: string): Promise<ReadonlyMap<string, Sparkline>>;
+  /** Undefined for a line that is a query. */
+  problemOf(text: string): LineProblem | undefined;
+  complete(text: string, caret: number, columns: readonly RunColumn[]): QueryCompletion;
+};
+
+/** So many runs are picked at once, at most. */
+const MAX_PICKED = 100_000;
+
+/** What is known of dropped runs besides: their names beside each other, and whether they have times. */
+async function withImports(store: Store, rows: readonly FoundRun[]): Promise<readonly FoundRun[]> {
+  const runs = (await listRuns(store, { archived: 'any' })).map(({ run }) => run);
+  const names = runNames(runs);
+  const byId = new Map(runs.map((run) => [run.id, run]));
+  return rows.map((row) => {
+    const run = byId.get(row.id);
+    const about = run === undefined ? undefined : importOf(run);
+    if (run === undefined || about === undefined) return row;
+    return {
+      ...row,
+      name: names.get(row.id) ?? row.name,
+      startedAtMs: hasTimes(run) ? row.startedAtMs : 0,
+      values: { ...row.values, importComplete: about.isComplete },
+    };
+  });
+}
+
+/**
+ * The table's data of a store.
+ *
+ * @param isOfFiles whether its runs are those of dropped files
+ */
+export function tableData(store: Store, isOfFiles: boolean = false): TableData {
+  let loss: Promise<string> | undefined;
+  const pathOf = async (path: string): Promise<string> => {
+    if (path !== LOSS_PATH) return path;
+    loss ??= lossPath(store);
+    return loss;
+  };
+  return {
+    rows: async (scope, order, columns, offset, limit) => {
+      const asked = await Promise.all(columns.map(pathOf));
+      const { rows, total } = await findRunRows(store, {
+        ...scopeOf(scope),
+        orderBy: await Promise.all(
+          order.map(async ({ by, isDescending }) => ({
+            by: await pathOf(by),
+            direction: isDescending ? ('descending' as const) : ('ascending' as const),
+          })),
+        ),
+        columns: [...new Set(asked)],
+        offset,
+        limit,
+      });
+      const at = columns.indexOf(LOSS_PATH);
+      const under = asked[at];
+      const named = isOfFiles ? await withImports(store, rows) : rows;
+      return {
+        total,
+        rows: under === undefined ? named : named.map((row) => withLoss(row, under)),
+      };
+    },
+    ids: async (scope) => (await findRunIds(store, { ...scopeOf(scope), limit: MAX_PICKED })).ids,
+    columns: async (scope) => (await findRunColumns(store, scopeOf(scope))).columns,
+    facets: (scope, by) => findRunFacets(store, { ...scopeOf(scope), by }),
+    groups: async (scope, path, numbers) => {
+      const of = await Promise.all(numbers.map(pathOf));
+      const { groups, total } = await findRunGroups(store, {
+        ...scopeOf(scope),
+        by: [await pathOf(path)],
+        of,
+      });
+      const named = groups.map((group) => ({
+        ...group,
+        of: group.of.map((one, at) => ({ ...one, path: numbers[at] ?? one.path })),
+      }));
+      return { groups: named, total };
+    },
+    curves: (runIds, metric) => readSmallCurves(store, runIds, metric),
+    problemOf: (text) => {
+      const read = parseRunQuery(text);
+      return read.kind === 'error' ? read : undefined;
+    },
+    complete: completeRunQuery,
+  };
+}
+
+function withLoss(row: FoundRun, path: string): FoundRun {
+  const [value, step] = [row.values[path], row.steps[path]];
+  return {
+    ...row,
+    values: value === undefined ? row.values : { ...row.values, [LOSS_PATH]: value },
+    steps: step === undefined ? row.steps : { ...row.steps, [LOSS_PATH]: step },
+  };
+}
+
+/** The last value of the loss that most runs have. */
+async function lossPath(store: Store): Promise<string> {
+  const { columns } = await findRunColumns(store, { list: 'any' });
+  const keys = columns
+    .filter(({ kind }) => kind === 'metric')
+    .toSorted((a, b) => b.runs - a.runs)
+    .map(({ path }) => path.replace(/^metrics\./, ''));
+  return `metrics.${lossKey(keys) ?? 'loss'}.last`;
+}
+
+function scopeOf({ list, line, facets, within }: TableScope): RunTableScope {
+  const terms = [
+    ...(line.trim() === '' ? [] : [`(${line})`]),
+    ...Array.from(facets, ([path, values]) => facetTerm(path, values)),
+    ...(within === undefined ? [] : [valueTerm(within.path, within.value)]),
+  ];
+  return { list, ...(terms.length === 0 ? {} : { where: terms.join(' and ') }) };
+}
+
+/** A run has all of the chosen tags, and one of the chosen values of anything else. */
+function facetTerm(path: string, values: readonly FacetValue[]): string {
+  const terms = values.map((value) => valueTerm(path, value));
+  return `(${terms.join(path === 'tags' ? ' and ' : ' or ')})`;
+}
+
+/** A condition of the query line: runs with a value, or without one. */
+export function valueTerm(path: string, value: FacetValue): string {
+  const name = quoted(path);
+  if (value === null) return `not has ${name}`;
+  return `${name} = ${typeof value === 'string' ? quoted(value) : String(value)}`;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, (sign) => `\\${sign}`)}"`;
+}
