@@ -1,4 +1,5 @@
 /** `quark dashboard`: the page over the runs of a store. */
+import { withAuditedStore } from '../support/audited-store.ts';
 import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../support/command.ts';
 import { PAGE_CONFIG_OPTION, pageConfig } from '../support/config.ts';
 import { openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
@@ -12,13 +13,19 @@ export const dashboardCommand: Command = {
       ...STORAGE_OPTIONS,
       ...SERVE_OPTIONS,
       config: PAGE_CONFIG_OPTION,
+      'read-only': { kind: 'flag', help: 'Let nobody change a run.' },
       json: { ...JSON_OPTION, help: 'Write the address as JSON; errors, too.' },
     },
-    notes: ['The page is served on 127.0.0.1 only and cannot change a run. Ctrl-C stops it.'],
+    notes: [
+      'The page is served on 127.0.0.1 only. Whoever opens the address with the token can name, tag, archive and delete runs; without the token the page only reads. Ctrl-C stops it.',
+    ],
   },
   run: ({ io, args }) =>
-    withStore({ io, args }, async (store) => {
-      const server = await serveDashboard({ args }, store, await pageConfig({ args, io }));
+    (args.flag('read-only') ? withStore : withAuditedStore)({ io, args }, async (store) => {
+      const server = await serveDashboard({ args }, store, {
+        ...(await pageConfig({ args, io })),
+        changes: !args.flag('read-only'),
+      });
       const interrupted = new Promise<void>((resolve) => {
         const undo = io.onInterrupt(() => {
           undo();
@@ -27,10 +34,10 @@ export const dashboardCommand: Command = {
       });
       try {
         const text = args.flag('json')
-          ? `${JSON.stringify({ event: 'serving', url: server.url, port: server.port })}\n`
-          : `Dashboard: ${server.url}\nRuns: ${store.location.storageDir}\nPress Ctrl-C to stop.\n`;
+          ? `${JSON.stringify({ event: 'serving', url: server.url, port: server.port, change_url: server.changeUrl })}\n`
+          : `Dashboard: ${server.changeUrl}\nRuns: ${store.location.storageDir}\nPress Ctrl-C to stop.\n`;
         await io.stdout.write(text);
-        openPage({ io, args }, server.url);
+        openPage({ io, args }, server.changeUrl);
         await interrupted;
       } finally {
         await server.close();

@@ -47,7 +47,7 @@ export function dashboardDir(): string {
 export async function serveDashboard(
   { args }: Pick<CommandContext, 'args'>,
   store: Store,
-  config: { readonly pageConfig?: object } = {},
+  config: { readonly pageConfig?: object; readonly changes?: boolean } = {},
 ): Promise<ServedStore> {
   const options = { store, dashboardDir: dashboardDir(), ...config };
   const port = args.count('port');

@@ -1,7 +1,7 @@
 /** Puts a store's read handler and the built dashboard on a local port. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { asGiven, orDefault, readOptions } from '../../base/options.ts';
+import { asGiven, flag, orDefault, readOptions } from '../../base/options.ts';
 import { SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { createStoreHandler } from '../routes/handler.ts';
@@ -10,6 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { compressedAnswer } from './compress.ts';
 import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';
+import { PageChanges } from './page-changes.ts';
 import { descriptorAnswer, openStaticFiles } from './static-files.ts';
 
 /** Options of {@link serveStore}. */
@@ -26,12 +27,19 @@ export type ServeOptions = {
   readonly host?: string;
   /** Host names that requests may be for, besides `localhost`, IP addresses and `host`. */
   readonly allowedHosts?: readonly string[];
+  /**
+   * True: whoever opened `changeUrl` may name, tag, archive and delete runs, and write whatever else the store takes. Only for an address
+   * of loopback. Default false: nobody may change anything.
+   */
+  readonly changes?: boolean;
 };
 
 /** A running server. */
 export type ServedStore = {
   /** Address of the dashboard and of the store, with a slash at its end: `http://127.0.0.1:4173/`. */
   readonly url: string;
+  /** The address that allows changes: a person opens it once, as it sets a cookie. The same as `url` where nobody may change anything. */
+  readonly changeUrl: string;
   readonly port: number;
   /** Requests that have arrived and are not answered yet. A busy process can give them its next turns. */
   readonly activeRequests: number;
@@ -45,13 +53,13 @@ export type ServedStore = {
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /**
- * Serves `store` (reading only) and the dashboard. A page finds its store through `quark.json` beside it.
+ * Serves `store`, reading only unless changes are allowed, and the dashboard. A page finds its store through `quark.json` beside it.
  *
  * @throws {QuarkError} `invalid_input` when an option is wrong
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
  */
 export async function serveStore(options: ServeOptions): Promise<ServedStore> {
-  const { store, dashboardDir, pageConfig, port, host, allowedHosts } = readOptions(
+  const { store, dashboardDir, pageConfig, port, host, allowedHosts, changes } = readOptions(
     'options',
     options,
     {
@@ -61,10 +69,12 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
       port: (_field, value) => checkPort(value ?? 0),
       host: orDefault(asGiven, '127.0.0.1'),
       allowedHosts: orDefault(asGiven<readonly string[]>, []),
+      changes: orDefault(flag(), false),
     },
     '',
   );
-  const handler = createStoreHandler();
+  const pageChanges = changes && store.isWritable ? new PageChanges(store, host) : undefined;
+  const handler = createStoreHandler({ writable: pageChanges !== undefined });
   const files = await openStaticFiles(dashboardDir);
   const allowed = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()));
 
@@ -76,8 +86,13 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
     try {
       if (!isAllowedHost(incoming, allowed)) return refusedHost();
       const path = new URL(request.url).pathname;
-      if (isApiPath(path))
-        return await compressedAnswer(request, await handler.handle(request, { store, signal }));
+      if (isApiPath(path)) {
+        const open = pageChanges?.storeFor(request, incoming) ?? store;
+        const scope = { store: open, feed: { space: '', view: '' }, lastingStore: store, signal };
+        return await compressedAnswer(request, await handler.handle(request, scope));
+      }
+      const welcome = pageChanges?.welcome(request, incoming);
+      if (welcome !== undefined) return welcome;
       if (path === DESCRIPTOR_PATH && request.method === 'GET')
         return descriptorAnswer(`${JSON.stringify({ storage: './', config: pageConfig })}\n`);
       return await files(request, path);
@@ -86,8 +101,10 @@ export async function serveStore(options: ServeOptions): Promise<ServedStore> {
     }
   });
   const address = await listen(server, port, host);
+  const url = urlOf(host, address.port);
   return {
-    url: urlOf(host, address.port),
+    url,
+    changeUrl: pageChanges?.addressOf(url) ?? url,
     port: address.port,
     get activeRequests() {
       return activeRequests;
