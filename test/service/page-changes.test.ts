@@ -59,7 +59,7 @@ describe('changes on the local page', () => {
     const { port, token, archive, isArchived, server } = await started();
     expect(token).toMatch(/^[\w-]{32}$/);
     const told = await asked(port, `/?token=${token}&x=1`, {}, 'GET');
-    expect([told.status, told.headers.location]).toEqual([303, '/?x=1']);
+    expect([told.status, told.headers['location']]).toEqual([303, '/?x=1']);
     const [cookie = ''] = told.headers['set-cookie'] ?? [];
     expect(cookie).toMatch(/; HttpOnly; SameSite=Strict$/);
     const origin = server.url.replace(/\/$/, '');
@@ -127,7 +127,7 @@ describe('changes on the local page', () => {
     const wrong = await asked(port, '/?token=wrong', {}, 'GET');
     expect([wrong.status, wrong.headers['set-cookie']]).toEqual([303, undefined]);
     const away = await asked(port, `//evil.example/?token=${token}`, {}, 'GET');
-    expect(away.headers.location ?? '/').toMatch(/^\/(?!\/)/);
+    expect(away.headers['location'] ?? '/').toMatch(/^\/(?!\/)/);
     const named = await asked(port, `/?token=${token}`, { host: `evil.example:${port}` }, 'GET');
     expect([named.status, named.headers['set-cookie']]).toEqual([401, undefined]);
   });
