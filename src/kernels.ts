@@ -55,6 +55,11 @@ export {
   type QuantileMethod,
   type QuantileOptions,
 } from './kernel/series/order/order.ts';
+export type {
+  PrincipalComponentOptions,
+  PrincipalComponents,
+  ProjectKernel,
+} from './kernel/series/project/project.ts';
 export {
   OUTLIER_METHODS,
   OUTLIER_SIDES,

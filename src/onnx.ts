@@ -11,6 +11,11 @@ export {
   type OnnxCapture,
   type OnnxUnobserved,
 } from './adapters/onnx/watch/instrument.ts';
+export {
+  readOnnxGraph,
+  type OnnxGraph,
+  type OnnxGraphNode,
+} from './adapters/onnx/file/onnx-graph.ts';
 export type { ElementType, OnnxDimension } from './adapters/onnx/file/onnx-format.ts';
 export {
   openOnnxModel,

@@ -12,5 +12,6 @@ export { curveMedian, curveMedianBytes } from './curve-median';
 export { curveEqualPairs, curveKeepOrder, curveResiduals, curveSortResiduals } from './curve-slope';
 export { curveSmooth, curveSmoothStart } from './curve-smooth';
 export { valuesBeyond } from './outlier';
+export { projectGram } from './project';
 export { statsReset } from '../stats-state';
 export { statsF64 } from '../stats-float64';

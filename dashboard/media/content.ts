@@ -40,7 +40,8 @@ function cached<T>(key: string, bytes: number, load: () => Promise<T>): Promise<
   return content as Promise<T>;
 }
 
-function checkSize(sizeBytes: number): void {
+/** Refuses what is too large for the page. @throws {Error} in words */
+export function checkLoadable(sizeBytes: number): void {
   if (sizeBytes > MAX_LOADED_BYTES)
     throw new Error(
       t('It has {size}, more than the {most} that the page shows. Download it instead.', {
@@ -55,7 +56,7 @@ export async function loadContent<K extends MediaKind>(
   source: ArtifactSource,
   item: Pick<MediaItem<K>, 'record'> & { readonly kind: K },
 ): Promise<MediaContent[K]> {
-  checkSize(item.record.sizeBytes);
+  checkLoadable(item.record.sizeBytes);
   const key = `${item.kind} ${item.record.sha256}`;
   return cached(key, item.record.sizeBytes, () => loadMedia(source, item));
 }
@@ -65,7 +66,7 @@ export async function payloadOf(
   source: ArtifactSource,
   record: StoredArtifact,
 ): Promise<LoadedPayload> {
-  checkSize(record.sizeBytes);
+  checkLoadable(record.sizeBytes);
   const key = `payload ${record.payloadFormat} ${record.sha256}`;
   return cached(key, record.sizeBytes, () => loadArtifact(source, record));
 }

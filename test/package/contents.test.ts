@@ -521,6 +521,7 @@ describe('exported names', () => {
         "openLegacyOnnxTraining",
         "openOnnxModel",
         "openOnnxTrainer",
+        "readOnnxGraph",
       ]
     `);
   });

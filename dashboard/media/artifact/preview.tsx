@@ -3,11 +3,13 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { ArtifactSource } from 'quark-sdk/probes';
 import { usePromise } from '../../parts/hooks.ts';
+import { LazyView } from '../../parts/lazy-view.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { t } from '../../parts/t.ts';
 import { checkImage, payloadOf, useBlobUrl } from '../content.ts';
 import { ContentProblem } from '../item-caption.tsx';
 import type { StoredArtifact } from '../media-feed.ts';
+import type { LoadedModel } from '../model/view.tsx';
 import { DataTable } from '../table/data-table.tsx';
 import { PlainText } from '../text/view.tsx';
 import { savedNameOf } from './artifact-list.ts';
@@ -17,15 +19,21 @@ import { JsonTree } from './json-tree.tsx';
 /** Bytes that are shown as hexadecimal digits. */
 const HEX_BYTES = 512;
 
+const loadModelView = async (): Promise<{ readonly default: typeof LoadedModel }> => ({
+  default: (await import('../model/view.tsx')).LoadedModel,
+});
+
 /** The preview of an artifact. */
 export function ArtifactPreview(props: {
   readonly source: ArtifactSource;
   readonly record: StoredArtifact;
 }): JSX.Element {
   const { record, source } = props;
-  const { found, error } = usePromise(record, async (wanted) =>
+  const isModel = record.artifactType === 'model';
+  const { found, error } = usePromise(isModel ? undefined : record, async (wanted) =>
     previewOf(await payloadOf(source, wanted), savedNameOf(wanted)),
   );
+  if (isModel) return <LazyView load={loadModelView} of={{ run: { source }, record }} />;
   if (error !== undefined) return <ContentProblem error={error} />;
   if (found === undefined) return <span class="skeleton" style={{ width: '40%' }} />;
   return <Shown preview={found.value} name={record.artifactKey} />;

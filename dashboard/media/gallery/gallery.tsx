@@ -87,6 +87,20 @@ const SECTIONS: readonly Section[] = [
     load: () => import('../distribution/view.tsx'),
     pageSize: 8,
   },
+  {
+    id: 'embeddings',
+    title: () => t('Embeddings'),
+    kinds: ['embedding'],
+    load: () => import('../embedding/view.tsx'),
+    pageSize: 1,
+  },
+  {
+    id: 'models',
+    title: () => t('Models'),
+    kinds: ['model'],
+    load: () => import('../model/view.tsx'),
+    pageSize: 1,
+  },
 ];
 
 /** A section by its id in the address; undefined: the first one there is something of. */

@@ -16,6 +16,7 @@ const VALUE_BYTES: Readonly<Record<string, number>> = {
   smoothRobust: 700,
   changePoints: 1024,
   spikes: 2000,
+  principalComponents: 3000,
   alignOnStep: 5000,
   theilSen: 20_000,
 };

@@ -12,12 +12,15 @@ import { SeriesModule, compileSeries } from './module/module.ts';
 import { type OrderKernel, jsOrder } from './order/order.ts';
 import { wasmOrder } from './order/order-wasm.ts';
 import type { OutlierKernel } from './outlier/outlier.ts';
+import { jsProject } from './project/project-js.ts';
+import { wasmProject } from './project/project-wasm.ts';
+import type { ProjectKernel } from './project/project.ts';
 import { jsOutlier } from './outlier/outlier-js.ts';
 import { wasmOutlier } from './outlier/outlier-wasm.ts';
 
 /** Numeric routines over one or two series, on the calling thread. */
 export interface SeriesKernel
-  extends CurveKernel, DrawKernel, OrderKernel, OutlierKernel, ChangeKernel {
+  extends CurveKernel, DrawKernel, OrderKernel, OutlierKernel, ProjectKernel, ChangeKernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */
   readonly kind: 'wasm' | 'js';
 }
@@ -29,6 +32,7 @@ export const jsSeriesKernel: SeriesKernel = {
   ...jsDraw,
   ...jsOrder,
   ...jsOutlier,
+  ...jsProject,
   ...jsChange,
 };
 
@@ -49,6 +53,7 @@ export function createWasmSeriesKernel(module: SeriesModule): SeriesKernel {
     ...wasmDraw(module),
     ...wasmOrder(module),
     ...wasmOutlier(module),
+    ...wasmProject(module),
     ...wasmChange(module),
   };
 }
