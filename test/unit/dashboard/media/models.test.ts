@@ -131,7 +131,7 @@ describe('the graph of a model', () => {
     expect(edges).toContain('x > before');
     expect(edges).toContain('before > h');
     expect(edges).toContain('h > logits');
-    expect(() => readOnnxGraph(Uint8Array.of(1, 2, 3))).toThrow();
+    expect(() => readOnnxGraph(Uint8Array.of(1, 2, 3))).toThrow('model');
   });
 
   it('of Keras has layers in a row, or as their inputs say, in all forms of these', () => {
