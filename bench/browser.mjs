@@ -6,7 +6,7 @@
 // same durability hint; fewer points are put that way, because it takes so long.
 import { fileURLToPath } from 'node:url';
 import { median, report } from './harness.mjs';
-import { inChromium } from './page.mjs';
+import { inChromium } from './chromium.mjs';
 
 const ROUNDS = 7;
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));

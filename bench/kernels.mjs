@@ -105,7 +105,7 @@ async function runInNode(sumModule) {
 
 /** The same parts in a page that may share memory with its workers. */
 async function runInChromium(sumModule) {
-  const { inChromium } = await import('./page.mjs');
+  const { inChromium } = await import('./chromium.mjs');
   const index = '<!doctype html><title>kernels</title>';
   await inChromium(folder, { index, isIsolated: true }, async (browser, url) => {
     const page = await browser.newPage();

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const NOT_A_BENCHMARK = new Set(['main.mjs', 'harness.mjs', 'made-segments.mjs', 'page.mjs']);
+const NOT_A_BENCHMARK = new Set(['main.mjs', 'harness.mjs', 'made-segments.mjs', 'chromium.mjs']);
 const known = readdirSync(folder)
   .filter((file) => file.endsWith('.mjs') && !NOT_A_BENCHMARK.has(file))
   .map((file) => file.slice(0, -'.mjs'.length));

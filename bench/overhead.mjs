@@ -111,7 +111,7 @@ async function inNode(cases) {
 
 async function measureInChromium(cases) {
   if (cases.length === 0) return;
-  const { inChromium } = await import('./page.mjs');
+  const { inChromium } = await import('./chromium.mjs');
   const { WEBGL_ARGS } = await import('../scripts/chromium.mjs');
   const root = fileURLToPath(new URL('../', import.meta.url));
   const index = '<!doctype html><title>bench</title>';

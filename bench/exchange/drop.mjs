@@ -9,7 +9,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, report } from '../harness.mjs';
-import { inChromium } from '../page.mjs';
+import { inChromium } from '../chromium.mjs';
 
 const BYTES = Number(process.env.QUARK_BENCH_DROP_MB ?? 50) * 1_000_000;
 const DEMO = fileURLToPath(new URL('../../dist/demo/', import.meta.url));

@@ -19,6 +19,8 @@ export type ChartCurve = {
   readonly points: AxisSeries;
   /** The points, ready to be drawn at any zoom. */
   readonly shape: SeriesPyramid;
+  /** Whether every sample is among the points: a mean of some of them would be no mean. */
+  readonly hasAll: boolean;
   /** Same length as `points`; undefined without smoothing. */
   readonly smoothed: Float64Array | undefined;
   readonly smoothedShape: SeriesPyramid | undefined;
@@ -126,6 +128,7 @@ export function curveOf(
   points: AxisSeries,
   smoothing: Smoothing,
   extent: XRange,
+  hasAll: boolean = true,
 ): ChartCurve {
   const smoothed =
     smoothing.amount > 0
@@ -136,6 +139,7 @@ export function curveOf(
     color,
     points,
     shape: shapeOf(points),
+    hasAll,
     smoothed,
     smoothedShape: smoothed === undefined ? undefined : newShape(points.xs, smoothed),
   };
@@ -163,7 +167,7 @@ export function chartData(curves: readonly ChartCurve[], span: ChartSpan): Chart
       if (y !== null && isLonely(points.ys, at))
         lonely.push({ curve: index, x: found.xs[at] ?? 0, y });
     }
-    const isThinned = found.inRangeCount > THINNED_FROM * span.pixelCount;
+    const isThinned = curve.hasAll && found.inRangeCount > THINNED_FROM * span.pixelCount;
     return {
       points,
       ...lineOf(curve, span, isThinned ? found.starts : undefined),

@@ -20,6 +20,15 @@ export type RunFeedChange = {
   readonly run: boolean;
 };
 
+/** How long the first curves wait for the overview: one of hundreds of metrics takes the service longer than the page takes to read some. */
+const OVERVIEW_WAIT_MS = 250;
+
+function afterMs(waitMs: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(undefined), waitMs);
+  });
+}
+
 /** How often the state of a run is polled while a long one is read. */
 const RELOAD_EVERY_MS = 1_000;
 
@@ -62,10 +71,11 @@ export class RunFeed {
   /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
   static async open(store: Store, runId: string): Promise<RunFeed> {
     const window = new SegmentWindow(store);
+    const asked = readOverview(store, runId);
     const [reader, windowReader, overview] = await Promise.all([
       openRun(store, runId),
       openRun(window.store, runId),
-      readOverview(store, runId),
+      Promise.race([asked, afterMs(OVERVIEW_WAIT_MS)]),
     ]);
     const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
     if (overview === undefined) await feed.#read();

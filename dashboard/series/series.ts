@@ -6,6 +6,7 @@
 import type { RecordedSeries, SeriesRead } from 'quark-sdk';
 import { getOrMake } from '../parts/maps.ts';
 import { EpochScaler, type EpochScale } from './epoch-scale.ts';
+import { thinnedRows } from './thinning.ts';
 
 /** Lowest and highest of some numbers; of none, `min` is above `max`. */
 export type PointRange = { readonly min: number; readonly max: number };
@@ -32,6 +33,10 @@ export type XAxis = (typeof X_AXES)[number];
 export const METRIC_AXIS = 'metric:';
 
 const INITIAL_CAPACITY = 256;
+/** Room of a thinned series, for the points that come. */
+const ROOM_TO_GROW = 1.5;
+/** Points of a run that a page holds, at 32 bytes each and as much again while columns grow; of more it thins every metric. */
+export const MOST_POINTS = 6_000_000;
 
 /** What a downsampled series stands for. */
 export type Standing = { readonly sampleCount: number; readonly nonFiniteCount: number };
@@ -39,8 +44,9 @@ export type Standing = { readonly sampleCount: number; readonly nonFiniteCount: 
 /** The points of one metric in the order in which they were written. */
 export class SampleSeries {
   readonly key: string;
-  /** Set where these are only some of the samples: as many as a chart needs. */
-  standsFor: Standing | undefined;
+  /** Samples that were read and are not among the points any more. */
+  #left: Standing = { sampleCount: 0, nonFiniteCount: 0 };
+  #given: Standing | undefined;
   #length = 0;
   #values: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
   #steps: Float64Array<ArrayBuffer> = new Float64Array(INITIAL_CAPACITY);
@@ -55,6 +61,17 @@ export class SampleSeries {
 
   get length(): number {
     return this.#length;
+  }
+  /** Set where these are only some of the samples: as many as a chart needs. */
+  get standsFor(): Standing | undefined {
+    if (this.#given !== undefined || this.#left.sampleCount === 0) return this.#given;
+    return {
+      sampleCount: this.#left.sampleCount + this.#length,
+      nonFiniteCount: this.#left.nonFiniteCount + this.#nonFiniteCount,
+    };
+  }
+  set standsFor(standing: Standing | undefined) {
+    this.#given = standing;
   }
   /** How many points are NaN or infinite. */
   get nonFiniteCount(): number {
@@ -139,6 +156,37 @@ export class SampleSeries {
     this.#measure(at);
   }
 
+  /**
+   * The same metric with fewer points, as another object: whatever was computed from the points of this one stays valid for this one. The
+   * lowest and the highest of each few points are among those that are left.
+   */
+  thinned(): SampleSeries {
+    const rows = thinnedRows(this.values);
+    const next = new SampleSeries(this.key);
+    const room = Math.max(INITIAL_CAPACITY, Math.ceil(rows.length * ROOM_TO_GROW));
+    const column = (of: Float64Array): Float64Array<ArrayBuffer> => {
+      const left = new Float64Array(room);
+      for (const [at, row] of rows.entries()) left[at] = of[row] ?? Number.NaN;
+      return left;
+    };
+    next.#values = column(this.#values);
+    next.#steps = column(this.#steps);
+    next.#epochs = column(this.#epochs);
+    next.#timesMs = column(this.#timesMs);
+    next.#length = rows.length;
+    for (let at = 0; at < rows.length; at += 1) next.#measure(at);
+    for (const axis of ['step', 'epoch', 'time'] as const) {
+      next.#ranges[axis].add(this.#ranges[axis].min);
+      next.#ranges[axis].add(this.#ranges[axis].max);
+    }
+    next.#given = this.#given;
+    next.#left = {
+      sampleCount: this.#left.sampleCount + this.#length - next.#length,
+      nonFiniteCount: this.#left.nonFiniteCount + this.#nonFiniteCount - next.#nonFiniteCount,
+    };
+    return next;
+  }
+
   #measure(at: number): void {
     if (!Number.isFinite(this.#values[at])) this.#nonFiniteCount += 1;
     const { step, epoch, time } = this.#ranges;
@@ -164,6 +212,14 @@ export class SeriesSet {
   #byKey = new Map<string, SampleSeries>();
   #scaler = new EpochScaler();
   #pointCount = 0;
+  /** Points that are there: fewer than were read where metrics have been thinned. */
+  #heldCount = 0;
+  readonly #mostPoints: number;
+
+  /** @param mostPoints points from which on every metric is thinned */
+  constructor(mostPoints: number = MOST_POINTS) {
+    this.#mostPoints = mostPoints;
+  }
 
   /** Where epochs begin: the same object as long as no point moves on the axis of epochs. */
   get epochScale(): EpochScale {
@@ -199,8 +255,24 @@ export class SeriesSet {
         this.#scaler.add(steps[at] ?? Number.NaN, epochs[at] ?? Number.NaN);
       yield;
     }
-    for (const columns of all) yield* this.#series(columns.key).taking(columns);
+    for (const columns of all) {
+      const series = this.#series(columns.key);
+      const before = series.length;
+      yield* series.taking(columns);
+      this.#heldCount += series.length - before;
+    }
     this.#pointCount += rowCount;
+    if (this.#heldCount > this.#mostPoints) yield* this.#thin();
+  }
+
+  /** Half of the points, more or less, of every metric that has many. */
+  *#thin(): Generator<void> {
+    for (const [key, series] of this.#byKey) {
+      const next = series.thinned();
+      this.#byKey.set(key, next);
+      this.#heldCount -= series.length - next.length;
+      yield;
+    }
   }
 
   /** Adds one point. */
@@ -219,6 +291,7 @@ export class SeriesSet {
     this.#byKey = other.#byKey;
     this.#scaler = other.#scaler;
     this.#pointCount = other.#pointCount;
+    this.#heldCount = other.#heldCount;
   }
 
   /** Shows those series of another set too that this one has none of. */
