@@ -112,7 +112,7 @@ function longestTask(events) {
       .map(({ pid, tid }) => `${pid} ${tid}`),
   );
   const tasks = events.filter(
-    ({ name, pid, tid }) => /RunTask$/.test(name) && main.has(`${pid} ${tid}`),
+    ({ name, pid, tid }) => name.endsWith('RunTask') && main.has(`${pid} ${tid}`),
   );
   const most = (of) => tasks.reduce((max, task) => Math.max(max, (of(task) ?? 0) / 1000), 0);
   return { taskMs: most(({ dur }) => dur), taskCpuMs: most(({ tdur }) => tdur) };
@@ -144,7 +144,7 @@ async function wheel(page, count, pixels) {
   }
 }
 
-async function list(browser, page, url) {
+async function listOfRuns(browser, page, url) {
   await page.goto(`${url}#/nothing`);
   await page.waitForTimeout(500);
   const firstMs = await page.evaluate(async () => {
@@ -213,7 +213,7 @@ try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   page.setDefaultTimeout(120_000);
   await page.addInitScript(watchPage);
-  const runs = await list(browser, page, service.url);
+  const runs = await listOfRuns(browser, page, service.url);
   const run = await longRun(browser, page, service.url, runId);
   const memory = await memoryOf(browser, page);
   const shift = await page.evaluate(() => globalThis.shift);

@@ -259,7 +259,10 @@ function useDrawing(
     });
   });
   return (x) => {
-    pointer.value = x === undefined ? undefined : { x, top: undefined };
+    const wanted = x === undefined ? undefined : { x, top: undefined };
+    pointer.value = wanted;
     chart.current?.pointAt(x);
+    // The mouse may lie over the chart all the while: what was pointed at last counts.
+    pointer.value = wanted;
   };
 }
