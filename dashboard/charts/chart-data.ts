@@ -128,7 +128,6 @@ export function curveOf(
   points: AxisSeries,
   smoothing: Smoothing,
   extent: XRange,
-  hasAll: boolean = true,
 ): ChartCurve {
   const smoothed =
     smoothing.amount > 0
@@ -139,7 +138,7 @@ export function curveOf(
     color,
     points,
     shape: shapeOf(points),
-    hasAll,
+    hasAll: true,
     smoothed,
     smoothedShape: smoothed === undefined ? undefined : newShape(points.xs, smoothed),
   };

@@ -187,15 +187,8 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
         const points = placedOn(axis, { series: one, by: byOf(key), ...originOf(key) });
         if (points === undefined) return [];
         const amount = isHidden ? 0 : smoothing.amount;
-        const curve = curveOf(
-          key,
-          color,
-          points,
-          { ...smoothing, amount },
-          width,
-          one.standsFor === undefined,
-        );
-        return [{ ...curve, style, isHidden, series: one }];
+        const curve = curveOf(key, color, points, { ...smoothing, amount }, width);
+        return [{ ...curve, hasAll: one.standsFor === undefined, style, isHidden, series: one }];
       });
       if (metric !== undefined) measure(measured, made);
       curves.value = made;
