@@ -5,6 +5,7 @@ import './theme/base.css';
 import './parts/style.css';
 import { App } from './app/app.tsx';
 import type { TrainPage } from './app/train-page.ts';
+import { startLanguage } from './languages/language.ts';
 import { followKeys } from './parts/actions.ts';
 import { followLocation } from './route/location.ts';
 import { findSources } from './sources/sources.ts';
@@ -17,7 +18,12 @@ export function startPage(trainPage: TrainPage): void {
   followLocation();
   followKeys();
   void findSources();
-  const root = document.getElementById('app');
-  if (root !== null) render(<App trainPage={trainPage} />, root);
+  const show = (): void => {
+    const root = document.getElementById('app');
+    if (root !== null) render(<App trainPage={trainPage} />, root);
+  };
+  const waiting = startLanguage();
+  if (waiting === undefined) show();
+  else void waiting.then(show);
   sendUnsentRuns();
 }

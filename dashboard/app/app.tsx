@@ -31,6 +31,7 @@ import { AccountMenu } from './account-menu.tsx';
 import { KeyForm } from './key-form.tsx';
 import { keyWords } from './key-words.ts';
 import { openPalette, PageKeys } from './page-keys.tsx';
+import { PageFoot } from './page-foot.tsx';
 import { StatusLine } from './status-line.tsx';
 import type { TrainPage } from './train-page.ts';
 import './style.css';
@@ -61,6 +62,7 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
       <main id="main" tabIndex={-1}>
         <View trainPage={trainPage} />
       </main>
+      <PageFoot />
       <StatusLine />
       <ChangeStrip />
       <DeleteQuestion />

@@ -1,6 +1,7 @@
 /** Actions that every page has, and what they open: the command palette and the list of keys. */
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { chooseLanguage, language, LANGUAGES } from '../languages/language.ts';
 import { useActions, type PageAction } from '../parts/actions.ts';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { setting } from '../parts/signals.ts';
@@ -13,6 +14,9 @@ const opened = signal<'palette' | 'keys' | undefined>(undefined);
 
 /** Opens the command palette. */
 export const openPalette: () => void = setting(opened, 'palette');
+
+/** Shows the keys of the page. */
+export const openKeyHelp: () => void = setting(opened, 'keys');
 
 const close = setting(opened, undefined);
 const loadPalette = (): Promise<typeof import('./palette.tsx')> => import('./palette.tsx');
@@ -45,7 +49,7 @@ function actionsOfEveryPage(): readonly PageAction[] {
       keys: 'ctrl+k',
       run: openPalette,
     },
-    { id: 'keys', title: t('Show the keys'), section, keys: '?', run: setting(opened, 'keys') },
+    { id: 'keys', title: t('Show the keys'), section, keys: '?', run: openKeyHelp },
     { id: 'runs', title: t('All runs'), section, run: goTo({ kind: 'runs' }) },
     {
       id: 'train',
@@ -61,6 +65,14 @@ function actionsOfEveryPage(): readonly PageAction[] {
         themeChoice.value = nextTheme(themeChoice.peek());
       },
     },
+    ...Object.entries(LANGUAGES)
+      .filter(([code]) => code !== language)
+      .map(([code, name]) => ({
+        id: `language ${code}`,
+        title: t('Change the language: {name}', { name }),
+        section,
+        run: () => chooseLanguage(code === 'de' ? 'de' : 'en'),
+      })),
     ...sources.value
       .filter(({ id }) => id !== source.value?.id)
       .map(({ id, label }) => ({
