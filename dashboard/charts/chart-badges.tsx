@@ -26,12 +26,15 @@ export function Badges({ chart }: { readonly chart: ChartState }): JSX.Element {
   const unplaced = drawn.value?.data.unplacedCount ?? 0;
   const repeated = sum(({ points }) => points.repeatedCount);
   const missing = sum(({ points }) => points.missingCount);
-  const held = sum(({ series }) => (series.standsFor === undefined ? 0 : series.length));
+  const pageCount = sum(({ series }) => (series.standsFor === undefined ? 0 : series.length));
   const stood = sum(({ series }) => series.standsFor?.sampleCount ?? 0);
   const badges: readonly Badge[] = [
     {
-      count: held,
-      text: t('{count} of {all} points', { count: formatCount(held), all: formatCount(stood) }),
+      count: pageCount,
+      text: t('{count} of {all} points', {
+        count: formatCount(pageCount),
+        all: formatCount(stood),
+      }),
       hint: t(
         'Of each few points the first, lowest, highest and last. A page does not hold more of a run as long as this one.',
       ),

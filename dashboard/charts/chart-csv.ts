@@ -66,7 +66,7 @@ function notesOf(curves: readonly ShownCurve[]): readonly string[] {
   return curves.flatMap(({ key, series: { length, standsFor } }) => {
     if (standsFor === undefined) return [];
     const values = { key, count: formatCount(length), all: formatCount(standsFor.sampleCount) };
-    return [t('{key}: thinned to {count} of {all} points', values)];
+    return [t('{key}: downsampled to {count} of {all} points', values)];
   });
 }
 

@@ -34,7 +34,7 @@ export type DrawnCurve = {
   readonly line: LinePoints | undefined;
   readonly lineKind: 'smoothed' | 'mean' | 'points';
   /** Points of it in the part of the axis that is shown, where only the lowest and highest of each pixel are drawn of them. */
-  readonly thinnedFrom: number | undefined;
+  readonly reducedFrom: number | undefined;
 };
 
 /** What one chart draws. */
@@ -48,7 +48,7 @@ export type ChartData = {
 };
 
 /** Points a pixel from which the mean of each pixel says more than a line through its lowest and highest. */
-const THINNED_FROM = 8;
+const REDUCED_FROM = 8;
 
 type Cached = { readonly track: AxisTrack; length: number; points: AxisSeries };
 const axisCache = new WeakMap<SampleSeries, Map<XAxis, Cached>>();
@@ -166,17 +166,17 @@ export function chartData(curves: readonly ChartCurve[], span: ChartSpan): Chart
       if (y !== null && isLonely(points.ys, at))
         lonely.push({ curve: index, x: found.xs[at] ?? 0, y });
     }
-    const isThinned = curve.hasAll && found.inRangeCount > THINNED_FROM * span.pixelCount;
+    const isReduced = curve.hasAll && found.inRangeCount > REDUCED_FROM * span.pixelCount;
     return {
       points,
-      ...lineOf(curve, span, isThinned ? found.starts : undefined),
-      thinnedFrom: isThinned ? found.inRangeCount : undefined,
+      ...lineOf(curve, span, isReduced ? found.starts : undefined),
+      reducedFrom: isReduced ? found.inRangeCount : undefined,
     };
   });
   return { curves: drawn, marks, lonely, unplacedCount };
 }
 
-/** The line in front of a curve that is smoothed, or thinned to spans that begin at `starts`. */
+/** The line in front of a curve that is smoothed, or downsampled to spans that begin at `starts`. */
 function lineOf(
   { shape, smoothedShape }: ChartCurve,
   { range, pixelCount, logX, logY }: ChartSpan,

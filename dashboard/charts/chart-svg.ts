@@ -134,10 +134,10 @@ function curveTags(
   for (const [at, drawn] of data.curves.entries()) {
     const curve = curves[at];
     if (curve === undefined) continue;
-    const look = lookOf(drawn, frame.width);
-    if (look.behind !== undefined) {
+    const drawing = lookOf(drawn, frame.width);
+    if (drawing.behind !== undefined) {
       const path = new PathText();
-      const isLine = look.behind === 'line';
+      const isLine = drawing.behind === 'line';
       if (isLine) traceLine(frame, drawn.points, path);
       else traceEnvelope(frame, drawn.points, path);
       behind.push(
@@ -156,7 +156,7 @@ function curveTags(
         d: path.d,
         fill: 'none',
         stroke: curve.color,
-        'stroke-width': look.width,
+        'stroke-width': drawing.width,
         'stroke-linejoin': 'round',
         'stroke-dasharray': dashText(curve),
       }),

@@ -29,9 +29,9 @@ export type CurveLook = {
 };
 
 /** How a curve is to be drawn on so many pixels. */
-export function lookOf({ line, points, thinnedFrom }: DrawnCurve, width: number): CurveLook {
+export function lookOf({ line, points, reducedFrom }: DrawnCurve, width: number): CurveLook {
   return {
-    behind: line === undefined ? undefined : thinnedFrom === undefined ? 'line' : 'envelope',
+    behind: line === undefined ? undefined : reducedFrom === undefined ? 'line' : 'envelope',
     width: line === undefined ? 1.6 : 2,
     hasDots: points.ys.length * DOT_SPACING_PX < width,
   };
@@ -87,15 +87,15 @@ function drawFront(
   drawn: DrawnCurve,
   dash: readonly number[],
 ): void {
-  const look = lookOf(drawn, frame.width);
+  const parts = lookOf(drawn, frame.width);
   const path = new Path2D();
   traceLine(frame, drawn.line ?? drawn.points, path);
-  ctx.lineWidth = look.width;
+  ctx.lineWidth = parts.width;
   ctx.setLineDash([...dash]);
   ctx.stroke(path);
   ctx.setLineDash([]);
-  if (!look.hasDots) return;
-  ctx.globalAlpha = look.behind === undefined ? 1 : FAINT_ALPHA;
+  if (!parts.hasDots) return;
+  ctx.globalAlpha = parts.behind === undefined ? 1 : FAINT_ALPHA;
   for (const [at, y] of drawn.points.ys.entries())
     if (y !== null) drawDot(ctx, leftOf(frame, drawn.points.xs[at] ?? 0), topOf(frame, y));
   ctx.globalAlpha = 1;

@@ -20,14 +20,8 @@ export type RunFeedChange = {
   readonly run: boolean;
 };
 
-/** How long the first curves wait for the overview: one of hundreds of metrics takes the service longer than the page takes to read some. */
-const OVERVIEW_WAIT_MS = 250;
-
-function afterMs(waitMs: number): Promise<undefined> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(undefined), waitMs);
-  });
-}
+/** Of more metrics no overview is asked for: the service has no sketch of them, and would read the whole run before its first answer. */
+const OVERVIEW_METRICS = 64;
 
 /** How often the state of a run is polled while a long one is read. */
 const RELOAD_EVERY_MS = 1_000;
@@ -71,12 +65,12 @@ export class RunFeed {
   /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
   static async open(store: Store, runId: string): Promise<RunFeed> {
     const window = new SegmentWindow(store);
-    const asked = readOverview(store, runId);
-    const [reader, windowReader, overview] = await Promise.all([
+    const [reader, windowReader] = await Promise.all([
       openRun(store, runId),
       openRun(window.store, runId),
-      Promise.race([asked, afterMs(OVERVIEW_WAIT_MS)]),
     ]);
+    const isOne = Object.keys(reader.run.metricSummaries).length <= OVERVIEW_METRICS;
+    const overview = isOne ? await readOverview(store, runId) : undefined;
     const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
     if (overview === undefined) await feed.#read();
     else feed.#show(overview);

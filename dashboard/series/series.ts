@@ -6,7 +6,7 @@
 import type { RecordedSeries, SeriesRead } from 'quark-sdk';
 import { getOrMake } from '../parts/maps.ts';
 import { EpochScaler, type EpochScale } from './epoch-scale.ts';
-import { thinnedRows } from './thinning.ts';
+import { downsampledRows } from './downsampling.ts';
 
 /** Lowest and highest of some numbers; of none, `min` is above `max`. */
 export type PointRange = { readonly min: number; readonly max: number };
@@ -33,7 +33,7 @@ export type XAxis = (typeof X_AXES)[number];
 export const METRIC_AXIS = 'metric:';
 
 const INITIAL_CAPACITY = 256;
-/** Room of a thinned series, for the points that come. */
+/** Room of a downsampled series, for the points that come. */
 const ROOM_TO_GROW = 1.5;
 /** Points of a run that a page holds, at 32 bytes each and as much again while columns grow; of more it thins every metric. */
 export const MOST_POINTS = 6_000_000;
@@ -160,8 +160,8 @@ export class SampleSeries {
    * The same metric with fewer points, as another object: whatever was computed from the points of this one stays valid for this one. The
    * lowest and the highest of each few points are among those that are left.
    */
-  thinned(): SampleSeries {
-    const rows = thinnedRows(this.values);
+  downsampled(): SampleSeries {
+    const rows = downsampledRows(this.values);
     const next = new SampleSeries(this.key);
     const room = Math.max(INITIAL_CAPACITY, Math.ceil(rows.length * ROOM_TO_GROW));
     const column = (of: Float64Array): Float64Array<ArrayBuffer> => {
@@ -212,11 +212,11 @@ export class SeriesSet {
   #byKey = new Map<string, SampleSeries>();
   #scaler = new EpochScaler();
   #pointCount = 0;
-  /** Points that are there: fewer than were read where metrics have been thinned. */
+  /** Points that are there: fewer than were read where metrics have been downsampled. */
   #heldCount = 0;
   readonly #mostPoints: number;
 
-  /** @param mostPoints points from which on every metric is thinned */
+  /** @param mostPoints points from which on every metric is downsampled */
   constructor(mostPoints: number = MOST_POINTS) {
     this.#mostPoints = mostPoints;
   }
@@ -262,13 +262,13 @@ export class SeriesSet {
       this.#heldCount += series.length - before;
     }
     this.#pointCount += rowCount;
-    if (this.#heldCount > this.#mostPoints) yield* this.#thin();
+    if (this.#heldCount > this.#mostPoints) yield* this.#downsample();
   }
 
   /** Half of the points, more or less, of every metric that has many. */
-  *#thin(): Generator<void> {
+  *#downsample(): Generator<void> {
     for (const [key, series] of this.#byKey) {
-      const next = series.thinned();
+      const next = series.downsampled();
       this.#byKey.set(key, next);
       this.#heldCount -= series.length - next.length;
       yield;

@@ -103,7 +103,7 @@ export function wallText(seconds: number): string {
   return `${date} ${clockText(instant, true)}`;
 }
 
-/** Where the ticks of a linear x axis are; times of day are at full hours of this place, not of Greenwich. */
+/** Where the ticks of a linear x axis are; times of day are at full hours of the local time zone. */
 function xTicks(axis: ChartAxis, min: number, max: number, increment: number): number[] {
   const shift = axis === 'wall' ? -60 * new Date(min * 1000).getTimezoneOffset() : 0;
   return ticksBetween(min + shift, max + shift, increment).map((tick) => tick - shift);

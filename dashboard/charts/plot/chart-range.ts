@@ -38,7 +38,7 @@ export function pannedRange(
 export type TwoShares = readonly [number, number];
 
 /**
- * `range` zoomed and moved by two fingers: what was below them at `before` is below them at `now`. Fingers at the same place only move it.
+ * `range` zoomed and moved by two fingers: what was below them at `before` is below them at `now`. Two fingers side by side only move it.
  */
 export function pinchedRange(
   range: AxisRange,

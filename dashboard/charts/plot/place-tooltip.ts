@@ -17,7 +17,7 @@ export type TooltipRoom = {
   };
   /** Points of the curves around the pointer. */
   readonly curves: readonly Spot[];
-  /** Where it was before, so that it does not jump between two places that are equally good. */
+  /** Where it was before, so that it does not jump between two positions that are equally good. */
   readonly before?: Spot | undefined;
 };
 

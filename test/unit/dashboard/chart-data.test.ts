@@ -106,7 +106,7 @@ describe('a curve with more points than pixels', () => {
 
   it('is an envelope with the mean of each pixel, and says how many points it stands for', () => {
     const [drawn] = chartData([curve(ys)], span(0, 9_999)).curves;
-    expect(drawn?.thinnedFrom).toBe(10_000);
+    expect(drawn?.reducedFrom).toBe(10_000);
     expect(drawn?.lineKind).toBe('mean');
     expect(drawn?.line?.ys).toHaveLength(100);
     for (const [pixel, mean] of (drawn?.line?.ys ?? []).entries()) {
@@ -119,7 +119,7 @@ describe('a curve with more points than pixels', () => {
 
   it('is its points again once somebody has zoomed in', () => {
     const [drawn] = chartData([curve(ys)], span(100, 300)).curves;
-    expect(drawn).toMatchObject({ thinnedFrom: undefined, lineKind: 'points', line: undefined });
+    expect(drawn).toMatchObject({ reducedFrom: undefined, lineKind: 'points', line: undefined });
   });
 
   it('has no mean where nothing is finite', () => {

@@ -64,9 +64,9 @@ describe('CSV', () => {
 
   it('has all rows, after what is to be said of them', async () => {
     const rows = Array.from({ length: 4_500 }, (_, at) => [at, at / 3]);
-    const text = await (await csvBlob(['x', 'y'], rows, ['thinned'])).text();
+    const text = await (await csvBlob(['x', 'y'], rows, ['downsampled'])).text();
     const lines = text.trimEnd().split('\r\n');
-    expect(lines.slice(0, 3)).toEqual(['# thinned', 'x,y', '0,0']);
+    expect(lines.slice(0, 3)).toEqual(['# downsampled', 'x,y', '0,0']);
     expect(lines).toHaveLength(4_502);
     expect(lines.at(-1)).toBe(`4499,${4499 / 3}`);
   });

@@ -7,7 +7,7 @@ import { TestClock } from '../../support/clock.ts';
 
 const TTL_MS = 30_000;
 
-test('a run that nobody took over or thinned has nothing to say', async () => {
+test('a run that nobody took over or downsampled has nothing to say', async () => {
   const store = createMemoryStore();
   const session = await TrainingSession.startRun({ project: 'p', storage: store });
   await session.endRun();
@@ -15,7 +15,7 @@ test('a run that nobody took over or thinned has nothing to say', async () => {
   await session.close();
 });
 
-test('rows of an earlier session, and a run that was thinned', async () => {
+test('rows of an earlier session, and a run that was downsampled', async () => {
   const clock = new TestClock(1_700_000_000_000);
   const store = createMemoryStore({ clock });
   const options = { storage: store, clock, leaseTtlMs: TTL_MS, handleSignals: false };

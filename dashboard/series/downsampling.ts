@@ -7,7 +7,7 @@ const GROUP = 16;
  * Indices of the points that are left, ascending: about a quarter of those of a noisy series. A chart of fewer pixels than there are
  * groups draws the same lowest and highest values as of all points.
  */
-export function thinnedRows(values: Float64Array): Int32Array {
+export function downsampledRows(values: Float64Array): Int32Array {
   const rows = new Int32Array(values.length);
   let count = 0;
   for (let start = 0; start < values.length; start += GROUP) {

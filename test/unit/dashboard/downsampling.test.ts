@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeriesSet } from '../../../dashboard/series/series.ts';
-import { thinnedRows } from '../../../dashboard/series/thinning.ts';
+import { downsampledRows } from '../../../dashboard/series/downsampling.ts';
 import { runs } from '../../support/property.ts';
 
 describe('points that are left of a long series', () => {
@@ -12,7 +12,7 @@ describe('points that are left of a long series', () => {
     );
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 300 }), (values) => {
-        const rows = [...thinnedRows(Float64Array.from(values))];
+        const rows = [...downsampledRows(Float64Array.from(values))];
         expect(rows).toEqual([...new Set(rows)].toSorted((a, b) => a - b));
         expect(rows[0]).toBe(0);
         expect(rows.at(-1)).toBe(values.length - 1);
