@@ -72,7 +72,7 @@ describe('quark runs', () => {
     const { code, stdout } = await run(['runs']);
     expect(code).toBe(0);
     const [head, ...rows] = lines(stdout);
-    expect(head).toMatch(/^RUN +PROJECT +STATUS +STARTED +TOOK +TAGS$/);
+    expect(head).toMatch(/^RUN +PROJECT +STATUS +STARTED +TOOK( +\S*loss)? +TAGS$/);
     expect(rows.map((row) => row.split(/ {2,}/).slice(0, 3))).toStrictEqual([
       [ids[2], 'digits', 'interrupted'],
       [ids[1], 'other', 'failed'],

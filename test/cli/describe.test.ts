@@ -62,11 +62,34 @@ test('a search by results says of how many ended runs there are none', async () 
 });
 
 test('a condition that cannot be read is a mistake of the command line', async () => {
-  for (const where of ['lr', 'lr<', 'nothing=1', 'config.lr==0.1'])
+  for (const where of ['', 'lr<', '(lr', 'status=broken', 'config.lr<abc', 'name>3'])
     expect(await run('runs', '--where', where), where).toMatchObject({ code: 2 });
   const wrong = await run('runs', '--where', 'config.lr<abc');
-  expect(wrong).toMatchObject({ code: 1 });
-  expect(wrong.stderr).toMatch(/a number/);
+  expect(wrong.stderr).toMatch(/character 11: .*a number/);
+});
+
+test('runs have the columns and the order that were asked for', async () => {
+  const given = await run('runs', '--columns', 'config.lr,val/accuracy.best', '--sort=-config.lr');
+  expect(given).toMatchObject({ code: 0, stderr: '' });
+  const [head = '', ...rows] = given.stdout.trimEnd().split('\n');
+  expect(head).toMatch(/config\.lr +val\/accuracy\.best/);
+  const rates = rows.map((row) => Number(/ (\S+) +\S+ @\d+/.exec(row)?.[1]));
+  expect(rates).toEqual(rates.toSorted((a, b) => b - a));
+  expect(rates.every(Number.isFinite)).toBe(true);
+  const json = await run(
+    'runs',
+    '--columns',
+    'config.lr',
+    '--sort',
+    'config.lr',
+    '--json',
+    '--limit',
+    '1',
+  );
+  const [first] = JSON.parse(json.stdout) as readonly { readonly values: object }[];
+  expect(first?.values).toEqual({ 'config.lr': Math.min(...rates) });
+  expect(await run('runs', '--columns', ',')).toMatchObject({ code: 2 });
+  expect(await run('runs', '--sort=-')).toMatchObject({ code: 2 });
 });
 
 test('a run gets a name, notes and tags, and shows them', async () => {

@@ -1,30 +1,39 @@
 /** `quark runs`: the runs of a store, newest first. */
 import {
+  findRunColumns,
+  findRunRows,
   findRuns,
-  hasTimes,
   listDeletedRuns,
-  listRuns,
   RUN_STATUSES,
   type DeletedRun,
   type FindRunsQuery,
+  type FoundRun,
   type RunSummary,
+  type RunTablePage,
+  type RunTableQuery,
+  type RunTableScope,
+  type Store,
 } from '../../index.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,
   JSON_OPTION,
   jsonText,
-  statusStyle,
   STORAGE_OPTIONS,
   summaryJson,
   withStore,
   type Command,
   type CommandContext,
 } from '../support/command.ts';
-import { parseRunConditions } from '../support/run-conditions.ts';
-import { duration, localTime, table } from '../support/text.ts';
+import { metricsOfQuery, parseRunConditions } from '../support/run-conditions.ts';
+import { columnsGiven, ordersOf, runTable } from '../support/run-table.ts';
+import { localTime, table } from '../support/text.ts';
 
 const DEFAULT_LIMIT = 50;
+/** Rows of a page. */
+const PAGE_SIZE = 1_000;
+/** Runs whose records are read at once: their ids travel in a condition. */
+const IDS_AT_ONCE = 50;
 /** Of more runs without results it is enough to know so many. */
 const MAX_COUNTED = 1000;
 
@@ -52,7 +61,17 @@ export const runsCommand: Command = {
       where: {
         kind: 'list',
         value: 'CONDITION',
-        help: 'Only runs of which this holds: config.lr<=0.1, val/loss.best<0.3, tags.workers>=8. Several are joined by "and".',
+        help: 'Only runs of which this holds: "config.lr < 1e-3 and (val/loss.best < 0.3 or tag:keep)", "tags.workers >= 8", "started > 7d". Words are searched in names, notes and tags. Several are joined by "and".',
+      },
+      columns: {
+        kind: 'list',
+        value: 'NAMES',
+        help: 'Values to show, such as config.lr,val/loss.best. Default: the last loss.',
+      },
+      sort: {
+        kind: 'list',
+        value: 'NAMES',
+        help: 'Order by these values; with a "-" in front, as in --sort=-started, the largest first.',
       },
       archived: { kind: 'flag', help: 'Only runs in the archive, which are left out otherwise.' },
       deleted: {
@@ -72,74 +91,87 @@ export const runsCommand: Command = {
   },
   async run({ io, args, style }) {
     if (args.flag('deleted')) return showDeleted({ io, args, style });
-    const project = args.text('project');
-    const statuses = args.list('status');
-    const tags = args.list('tag');
-    const options = optionsOf(args);
-    const found = conditionsOf(args);
-    const runs = await withStore({ io, args }, (store) =>
-      found === undefined
-        ? listRuns(store, {
-            ...(project === undefined ? {} : { project }),
-            ...(statuses === undefined
-              ? {}
-              : { statuses: RUN_STATUSES.filter((status) => statuses.includes(status)) }),
-            ...(tags === undefined ? {} : { tags }),
-            ...options,
-          })
-        : findRuns(
-            store,
-            {
-              ...found,
-              ...(project === undefined ? {} : { project }),
-              ...(statuses === undefined ? {} : { status: statuses }),
-              ...(tags === undefined ? {} : { tags }),
-            },
-            options,
-          ),
-    );
-    if (found !== undefined) await tellOfSilent({ io, args }, found);
-    if (args.flag('json')) await io.stdout.write(jsonText(runs.map(summaryJson)));
-    else if (runs.length === 0) await io.stderr.write('No runs.\n');
-    else {
-      const text = table<RunSummary>(
-        [
-          { title: 'RUN', cell: ({ run }) => run.id },
-          ...(runs.some(({ run }) => run.name !== null)
-            ? [{ title: 'NAME', cell: nameOf, isElastic: true }]
-            : []),
-          { title: 'PROJECT', cell: ({ run }) => run.projectName, isElastic: true },
-          {
-            title: 'STATUS',
-            cell: ({ effectiveStatus }) => effectiveStatus,
-            style: ({ effectiveStatus }) => statusStyle(style, effectiveStatus),
-          },
-          { title: 'STARTED', cell: ({ run }) => (hasTimes(run) ? localTime(run.startedAt) : '-') },
-          { title: 'TOOK', cell: took, align: 'right' },
-          ...(runs.some(({ run }) => run.groups.length > 0)
-            ? [{ title: 'GROUPS', cell: groupsOf, isElastic: true }]
-            : []),
-          { title: 'TAGS', cell: ({ run }) => run.tags.join(', '), isElastic: true },
-        ],
-        runs,
-        io.stdout.columns,
-        style,
-      );
-      await io.stdout.write(text);
-    }
+    const [query, list] = [queryOf(args), args.flag('archived') ? 'archived' : 'active'] as const;
+    const orders = ordersOf(args.list('sort'), 'runs');
+    const names = columnsGiven(args.list('columns'), 'runs');
+    const limit = args.count('limit') ?? DEFAULT_LIMIT;
+    await withStore({ io, args }, async (store) => {
+      const columns = names ?? (await defaultColumns(store, { where: query, list }));
+      const orderBy = orders.length === 0 ? {} : { orderBy: orders };
+      const asked = { where: query, list, columns, ...orderBy };
+      const { rows, total } = await allRows(store, asked, limit);
+      if (args.list('where') !== undefined) await tellOfSilent({ io, args }, query);
+      if (args.flag('json'))
+        await io.stdout.write(jsonText(await summariesOf(store, rows, names ?? [])));
+      else if (rows.length === 0) await io.stderr.write('No runs.\n');
+      else await io.stdout.write(runTable(rows, columns, io.stdout.columns, style));
+      if (total > rows.length && !args.flag('json'))
+        await io.stderr.write(`${rows.length} of ${total} runs; --limit shows more.\n`);
+    });
     return EXIT.ok;
   },
 };
 
-/** The conditions that only `findRuns` knows; undefined where there are none. */
-function conditionsOf(args: CommandContext['args']): FindRunsQuery | undefined {
-  const [groups, name, where] = [args.list('group'), args.text('name'), args.list('where')];
-  if (groups === undefined && name === undefined && where === undefined) return undefined;
+/** So many rows, page by page. */
+async function allRows(
+  store: Store,
+  query: RunTableQuery,
+  limit: number,
+): Promise<Pick<RunTablePage, 'rows' | 'total'>> {
+  const rows: FoundRun[] = [];
+  let [after, total]: [string | null, number] = ['', 0];
+  do {
+    const pageSize = Math.max(1, Math.min(PAGE_SIZE, limit - rows.length));
+    const page: RunTablePage = await findRunRows(store, { ...query, limit: pageSize, after });
+    rows.push(...page.rows);
+    after = page.cursor;
+    total = page.total;
+  } while (after !== null && rows.length < limit);
+  return { rows: rows.slice(0, limit), total };
+}
+
+/** What the options ask for. */
+function queryOf(args: CommandContext['args']): FindRunsQuery {
+  const given = {
+    project: args.text('project'),
+    status: args.list('status'),
+    tags: args.list('tag'),
+    groups: args.list('group'),
+  };
+  const [name, where] = [args.text('name'), args.list('where')];
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
   return {
-    ...(groups === undefined ? {} : { groups }),
+    ...Object.fromEntries(entries),
     ...(name === undefined ? {} : { name: { like: name } }),
     ...(where === undefined ? {} : parseRunConditions(where, 'runs')),
   };
+}
+
+/** The last value of the loss that most of the runs have. */
+async function defaultColumns(store: Store, scope: RunTableScope): Promise<readonly string[]> {
+  const { columns } = await findRunColumns(store, scope);
+  const losses = columns.filter(({ kind, path }) => kind === 'metric' && /loss/iu.test(path));
+  const [most] = losses.toSorted((a, b) => b.runs - a.runs || a.path.length - b.path.length);
+  return most === undefined ? [] : [most.path.slice('metrics.'.length)];
+}
+
+/** Runs as JSON, in their order, with the values that were asked for. */
+async function summariesOf(
+  store: Store,
+  rows: readonly FoundRun[],
+  columns: readonly string[],
+): Promise<readonly object[]> {
+  const found = new Map<string, RunSummary>();
+  for (let at = 0; at < rows.length; at += IDS_AT_ONCE) {
+    const id = rows.slice(at, at + IDS_AT_ONCE).map((row) => row.id);
+    for (const one of await findRuns(store, { id }, { archived: 'any' }))
+      found.set(one.run.id, one);
+  }
+  return rows.flatMap(({ id, steps, values }) => {
+    const summary = found.get(id);
+    if (summary === undefined) return [];
+    return [{ ...summaryJson(summary), ...(columns.length === 0 ? {} : { values, steps }) }];
+  });
 }
 
 /** Says how many ended runs have no results that the conditions on metrics could see. */
@@ -147,7 +179,7 @@ async function tellOfSilent(
   { io, args }: Pick<CommandContext, 'io' | 'args'>,
   query: FindRunsQuery,
 ): Promise<void> {
-  const keys = metricsOf(query);
+  const keys = metricsOfQuery(query);
   if (keys.length === 0) return;
   const project = args.text('project');
   const lacking = await withStore({ io, args }, (store) =>
@@ -167,18 +199,6 @@ async function tellOfSilent(
       `${silent} ended runs have no summary of their metrics, because they recorded none or an earlier Quark did. Conditions on metrics do not see what they recorded.\n`,
     );
 }
-
-function metricsOf({ and = [], metrics, not, or = [] }: FindRunsQuery): readonly string[] {
-  const inner = [...and, ...or, ...(not === undefined ? [] : [not])];
-  return [...Object.keys(metrics ?? {}), ...inner.flatMap(metricsOf)];
-}
-
-function optionsOf(args: CommandContext['args']): { archived: boolean; limit: number } {
-  return { archived: args.flag('archived'), limit: args.count('limit') ?? DEFAULT_LIMIT };
-}
-
-const nameOf = ({ run }: RunSummary): string => run.name ?? '-';
-const groupsOf = ({ run }: RunSummary): string => run.groups.join(', ');
 
 async function showDeleted({ io, args, style }: CommandContext): Promise<number> {
   const project = args.text('project');
@@ -221,11 +241,4 @@ function deletedJson({ id, projectName, deletedAtMs, purgeAtMs, by }: DeletedRun
 
 function isoOf(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-/** How long a run took: to its end, or to its last sign of life. */
-function took({ run, isLive }: RunSummary): string {
-  if (!hasTimes(run)) return '-';
-  const endMs = isLive ? Date.now() : Date.parse(run.endedAt ?? run.updatedAt);
-  return duration(endMs - Date.parse(run.startedAt));
 }

@@ -42,6 +42,8 @@ export type TableColumn<Row> = {
   readonly align?: 'left' | 'right';
   /** Gives way when the terminal is narrow. */
   readonly isElastic?: boolean;
+  /** Is cut in the middle, not at its end, where it gives way. */
+  readonly hasEnds?: boolean;
   readonly style?: (row: Row) => (text: string) => string;
 };
 
@@ -70,7 +72,7 @@ export function table<Row>(
   const line = (texts: readonly string[], paint: (text: string, at: number) => string): string =>
     texts
       .map((text, at) => {
-        const cut = fit(text, widths[at] ?? 0);
+        const cut = (columns[at]?.hasEnds === true ? fitInMiddle : fit)(text, widths[at] ?? 0);
         const blanks = ' '.repeat((widths[at] ?? 0) - textWidth(cut));
         if (columns[at]?.align === 'right') return blanks + paint(cut, at);
         return at === texts.length - 1 ? paint(cut, at) : paint(cut, at) + blanks;
@@ -103,6 +105,20 @@ export function fit(text: string, width: number): string {
     kept += segment;
   }
   return `${kept}…`;
+}
+
+/** At most `width` columns of a terminal, cut in the middle: the ends of names tell them apart. */
+export function fitInMiddle(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  const parts = Array.from(GRAPHEMES.segment(text), ({ segment }) => segment);
+  const take = (from: readonly string[], room: number): readonly string[] => {
+    let used = 0;
+    const end = from.findIndex((part) => (used += graphemeWidth(part)) > room);
+    return from.slice(0, end < 0 ? from.length : end);
+  };
+  const head = take(parts, Math.ceil((width - 1) / 2));
+  const tail = take(parts.toReversed(), Math.floor((width - 1) / 2));
+  return `${head.join('')}…${tail.toReversed().join('')}`;
 }
 
 const GRAPHEMES = new Intl.Segmenter();

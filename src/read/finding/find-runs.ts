@@ -1,24 +1,16 @@
 /** Runs by what they are: names, groups, tags, configuration, results, times. */
-import {
-  checkCount,
-  checkInstant,
-  checkLiteral,
-  checkOptionNames,
-  checkPositive,
-} from '../../base/assert.ts';
+import { checkCount, checkInstant, checkOptionNames, checkPositive } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
-import { RUN_STATUSES, type RunStatus } from '../../records/literals.ts';
 import {
-  checkComparison,
   conditionText,
-  findable,
   parseCondition,
   type FactValue,
   type RunComparison,
   type RunCondition,
-  type RunOperator,
 } from '../../records/shapes/run-condition.ts';
 import type { Store } from '../../store/store.ts';
+import { factComparison, ofStatus } from './fact-conditions.ts';
+import { conditionOfLine } from './query-condition.ts';
 import { checkStore, summarize, type RunSummary } from '../runs.ts';
 
 /** What a value of a run is compared with, by the names of operators; all of them have to hold. A "$" before a name changes nothing. */
@@ -57,6 +49,8 @@ type TimeRange = {
 
 /** Which runs to find. All conditions are joined by "and". */
 export type FindRunsQuery = {
+  /** A query line, such as `config.lr < 1e-3 and tag:baseline`: see `parseRunQuery`. */
+  readonly where?: string | undefined;
   readonly id?: RunMatch | undefined;
   /** Name of the project. */
   readonly project?: RunMatch | undefined;
@@ -145,10 +139,11 @@ export function conditionOfQuery(query: FindRunsQuery, field = 'query'): RunCond
   if (typeof query !== 'object' || query === null || Array.isArray(query))
     throw invalidInput(field, query, 'an object of conditions');
   checkOptionNames(field, query, QUERY_NAMES);
-  const { and, not, or, ...plain } = query;
+  const { and, not, or, where, ...plain } = query;
   const all = Object.entries(plain).flatMap(([name, value]) =>
     value === undefined ? [] : [conditionOfField(name, value, `${field}.${name}`)],
   );
+  if (where !== undefined) all.push(...conditionOfLine(where));
   if (and !== undefined) all.push({ kind: 'and', of: listOf(and, `${field}.and`) });
   if (or !== undefined) all.push({ kind: 'or', of: listOf(or, `${field}.or`) });
   if (not !== undefined) all.push({ kind: 'not', of: conditionOfQuery(not, `${field}.not`) });
@@ -171,6 +166,7 @@ const PLAIN = [
 ] as const;
 const OBJECTS = ['config', 'metadata', 'summary'] as const;
 const QUERY_NAMES = [
+  'where',
   ...PLAIN,
   ...OBJECTS,
   'status',
@@ -288,72 +284,6 @@ function matchOf(path: string, value: unknown, field: string): RunCondition {
   });
   const [only] = of;
   return of.length === 1 && only !== undefined ? only : { kind: 'and', of };
-}
-
-/** A comparison by the name of its operator. @throws {QuarkError} `invalid_input` */
-export function factComparison(
-  path: string,
-  operator: string,
-  value: unknown,
-  field: string,
-): RunCondition {
-  const found = findable(path);
-  const exists: RunComparison = { kind: 'exists', path: found, values: [] };
-  switch (operator) {
-    case 'ne':
-      return { kind: 'not', of: factComparison(path, 'eq', value, field) };
-    case 'nin':
-      return { kind: 'not', of: factComparison(path, 'in', value, field) };
-    case 'exists':
-      if (typeof value !== 'boolean') throw invalidInput(field, value, 'true or false');
-      return value ? exists : { kind: 'not', of: exists };
-    case 'eq':
-      if (value === null) return { kind: 'not', of: exists };
-      return { kind: 'eq', path: found, values: [checkValue(field, value)] };
-    case 'in':
-      if (!Array.isArray(value)) throw invalidInput(field, value, 'a list of values');
-      return { kind: 'in', path: found, values: value.map((one) => checkValue(field, one)) };
-    default: {
-      const values = [checkValue(field, value)];
-      return checkComparison(field, { kind: operator as RunOperator, path: found, values });
-    }
-  }
-}
-
-function checkValue(field: string, value: unknown): FactValue {
-  if (typeof value === 'string') return findable(value);
-  if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)))
-    return value;
-  throw invalidInput(field, value, 'text, a finite number, true or false');
-}
-
-/**
- * A run that says it is running is so where a session has its lease, and interrupted elsewhere.
- *
- * @throws {QuarkError} `invalid_input`
- */
-export function ofStatus(condition: RunCondition): RunCondition {
-  if (condition.kind === 'not') return { kind: 'not', of: ofStatus(condition.of) };
-  if (condition.kind === 'and' || condition.kind === 'or')
-    return { kind: condition.kind, of: condition.of.map(ofStatus) };
-  if (condition.kind === 'exists') return condition;
-  if (condition.kind !== 'eq' && condition.kind !== 'in')
-    throw invalidInput('status', condition.kind, 'compared by eq, ne, in or nin');
-  const statuses = condition.values.map((value) => checkLiteral('status', value, RUN_STATUSES));
-  return { kind: 'or', of: statuses.map(isEffective) };
-}
-
-function isEffective(status: RunStatus): RunCondition {
-  const says = (value: RunStatus): RunCondition => ({
-    kind: 'eq',
-    path: 'status',
-    values: [value],
-  });
-  const isLive: RunCondition = { kind: 'exists', path: 'live', values: [] };
-  if (status === 'running') return { kind: 'and', of: [says('running'), isLive] };
-  if (status !== 'interrupted') return says(status);
-  const isLeft: RunCondition = { kind: 'and', of: [says('running'), { kind: 'not', of: isLive }] };
-  return { kind: 'or', of: [says('interrupted'), isLeft] };
 }
 
 function timeRange(path: string, value: unknown, field: string): RunCondition {

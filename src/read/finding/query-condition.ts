@@ -9,7 +9,7 @@ import {
   MAX_CONDITION_CHARS,
   type RunCondition,
 } from '../../records/shapes/run-condition.ts';
-import { factComparison, ofStatus } from './find-runs.ts';
+import { factComparison, ofStatus } from './fact-conditions.ts';
 import { fieldNamed, isUnderObject, pathsOf } from './query-paths.ts';
 import { QueryLineError, QueryReader, type QueryOperator, type Word } from './query-reader.ts';
 import { durationOf, numberOf, plainValue, timeRangeOf } from './query-values.ts';
