@@ -59,4 +59,12 @@ export {
   type FormulaFunction,
   type FormulaNode,
 } from './workspace/formula.ts';
+export {
+  addStepNote,
+  removeStepNote,
+  stepNotesOf,
+  type NewStepNote,
+  type StepNote,
+} from './workspace/step-notes.ts';
+export { metricSearch } from './workspace/metric-search.ts';
 export { evaluateFormula, type FormulaSeries } from './workspace/evaluate-formula.ts';

@@ -108,7 +108,8 @@ function AxisMetric(props: {
   );
 }
 
-function kindName(kind: SmoothingKind): string {
+/** What a kind of smoothing is called. */
+export function kindName(kind: SmoothingKind): string {
   switch (kind) {
     case 'exponential':
       return t('Exponential');

@@ -6,7 +6,15 @@
 import { getOrMake } from '../parts/maps.ts';
 
 /** Namespaces that name a part of the data, in the order in which they are listed. */
-const SPLITS = ['train', 'training', 'val', 'valid', 'validation', 'eval', 'test'];
+export const SPLITS: readonly string[] = [
+  'train',
+  'training',
+  'val',
+  'valid',
+  'validation',
+  'eval',
+  'test',
+];
 
 /** Name endings that are units. */
 const UNITS = ['ms', 'seconds', 'bytes', 'mb', 'percent', 'ratio', 'count', 'norm', 'per_second'];

@@ -26,16 +26,21 @@ type SilencedRun = {
 /** Appends one event to a run, also to one that has ended. @throws {SessionStoreError} */
 export async function appendEvent(
   { runId, store }: { readonly runId: string; readonly store: Pick<Store, 'appendSegments'> },
-  event: { readonly eventType: string; readonly atMs: number; readonly payload: JsonObject },
+  event: {
+    readonly eventType: string;
+    readonly atMs: number;
+    readonly payload: JsonObject;
+    readonly step?: number;
+  },
 ): Promise<void> {
-  const { atMs, eventType, payload } = event;
+  const { atMs, eventType, payload, step = null } = event;
   const record = eventTable.create({
     runId,
     sequence: null,
     timestamp: new Date(atMs).toISOString(),
     eventType,
     severity: 'info',
-    step: null,
+    step,
     epoch: null,
     status: null,
     payload,

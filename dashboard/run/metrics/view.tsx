@@ -1,25 +1,28 @@
-/** The "Metrics" tab: the curves of training, and the events of the run. */
+/** The "Metrics" tab: the charts of a run in sections, and the events of the run. */
 import type { JSX } from 'preact';
-import { isTrainingMetric } from '../../charts/group.ts';
+import { t } from '../../parts/t.ts';
 import type { TabProps } from '../feed/tab.ts';
-import { Curves } from './curves.tsx';
 import { EventList } from './event-list.tsx';
+import { RunWorkspace } from './run-workspace.tsx';
 
 /** The tab that a run's page opens with. */
 export function MetricsView(props: TabProps): JSX.Element {
-  const { feed } = props;
-  void props.watch.nowMs.value;
+  const { feed, watch } = props;
+  void watch.nowMs.value;
+  void watch.revision.value;
   return (
     <>
-      <Curves {...props} isWanted={isTrainingMetric}>
+      {feed.series.keys.length > 0 ? (
+        <RunWorkspace {...props} />
+      ) : (
         <div class="nothing">
           <p>
             {feed.isLive
-              ? 'No metrics yet. Curves appear with the first flush.'
-              : 'This run recorded no metrics.'}
+              ? t('No metrics yet. Curves appear with the first flush.')
+              : t('This run recorded no metrics.')}
           </p>
         </div>
-      </Curves>
+      )}
       <EventList events={feed.events} count={feed.events.length} />
     </>
   );

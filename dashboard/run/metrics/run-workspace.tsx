@@ -1,0 +1,117 @@
+/** The workspace of a run: the charts of its metrics in sections, with marks and notes. */
+import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { addStepNote, removeStepNote, stepNotesOf, type StepNote } from 'quark-sdk/workspace';
+import { useChartAddress } from '../../charts/chart-address.ts';
+import { settleAxis } from '../../charts/chart-view.ts';
+import type { PanelContext } from '../../charts/chart-state.ts';
+import { t } from '../../parts/t.ts';
+import { needsKey } from '../../sources/server-access.ts';
+import { source } from '../../sources/sources.ts';
+import { hiddenKinds, type NoteAccess } from '../../workspace/marks-dialog.tsx';
+import { Workspace } from '../../workspace/workspace.tsx';
+import type { WorkspaceState } from '../../workspace/workspace-state.ts';
+import { sayingRefusal } from '../analysis/write-rights.ts';
+import type { TabProps } from '../feed/tab.ts';
+import { runMarks } from './run-marks.ts';
+
+/** All metrics of a run, those of the machine last. */
+export function RunWorkspace(props: TabProps): JSX.Element {
+  const { charts, feed, watch } = props;
+  const { reader, run, series } = feed;
+  const { store } = reader;
+  const startMs = Date.parse(run.startedAt);
+  useChartAddress(charts);
+  const context = useComputed((): PanelContext => {
+    const origin = { startMs, scale: series.epochScale };
+    return {
+      revision: watch.revision.value,
+      originOf: () => origin,
+      extentOf: (axis, keys) => series.extent(axis, startMs, keys),
+    };
+  });
+  useSignalEffect(() => {
+    void watch.revision.value;
+    settleAxis(charts, (axis) => series.separates(axis));
+  });
+  const keyCount = useComputed(() => {
+    void watch.revision.value;
+    return series.keys.length;
+  });
+  const keys = useComputed(() => {
+    void keyCount.value;
+    return series.keys;
+  });
+  const eventCount = useSignal(feed.events.length);
+  eventCount.value = feed.events.length;
+  const state = useSignal<WorkspaceState | undefined>(undefined);
+  const notes = useNotes(feed, eventCount);
+  const marks = useComputed(() => {
+    void eventCount.value;
+    const hidden = state.value === undefined ? new Set<string>() : hiddenKinds(state.value);
+    return runMarks(feed.events, notes.all.value, hidden);
+  });
+  const noteAccess: NoteAccess = {
+    ...notes.access,
+    notes: notes.all.value,
+    refusal: refusalOf(store, t('write notes')),
+  };
+  return (
+    <Workspace
+      store={store}
+      project={run.projectName}
+      charts={charts}
+      series={series}
+      keys={keys}
+      context={context}
+      drawing={{ marks }}
+      readShare={feed.readShare}
+      refusal={refusalOf(store, t('save views'))}
+      notes={noteAccess}
+      onState={(made) => {
+        state.value = made;
+      }}
+    />
+  );
+}
+
+/** The notes of a run, and writing them. */
+function useNotes(
+  feed: TabProps['feed'],
+  eventCount: ReadonlySignal<number>,
+): {
+  readonly all: ReadonlySignal<readonly StepNote[]>;
+  readonly access: Pick<NoteAccess, 'add' | 'remove'>;
+} {
+  const { reader, run } = feed;
+  const { store } = reader;
+  // The events of a run that has ended are read every few seconds: what is written here is seen at once.
+  const written = useSignal<readonly StepNote[]>([]);
+  const removed = useSignal<ReadonlySet<string>>(new Set());
+  const all = useComputed(() => {
+    void eventCount.value;
+    const read = stepNotesOf(feed.events);
+    const known = new Set(read.map(({ id }) => id));
+    return [...read, ...written.value.filter(({ id }) => !known.has(id))].filter(
+      ({ id }) => !removed.value.has(id),
+    );
+  });
+  const access: Pick<NoteAccess, 'add' | 'remove'> = {
+    add: async (step, text) => {
+      const note = await addStepNote(store, run.id, { step, text });
+      written.value = [...written.peek(), note];
+    },
+    remove: async (id) => {
+      await removeStepNote(store, run.id, id);
+      removed.value = new Set([...removed.peek(), id]);
+    },
+  };
+  return { all, access };
+}
+
+function refusalOf(store: Parameters<typeof sayingRefusal>[0], what: string): string | undefined {
+  const { id, uri } = source.value ?? {};
+  if (id !== 'files' && !needsKey(uri) && !store.isWritable)
+    return t('This server only shows runs. Views can be exported and imported as files.');
+  return sayingRefusal(store, what);
+}

@@ -1,0 +1,146 @@
+/** What is marked at its step in the charts of a run, and notes there. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { CHART_MARK_KINDS, type ChartMarkKind, type StepNote } from 'quark-sdk/workspace';
+import { Button } from '../parts/controls.tsx';
+import { formatCount } from '../parts/format.ts';
+import { errorText } from '../parts/notices.tsx';
+import { t } from '../parts/t.ts';
+import { PageDialog } from './dialog.tsx';
+import type { WorkspaceState } from './workspace-state.ts';
+
+/** Plain events would cover what matters: they are marked for those who ask. */
+const HIDDEN_AT_FIRST: readonly string[] = ['event'];
+
+/** The kinds that are not marked. */
+export function hiddenKinds(state: WorkspaceState): ReadonlySet<string> {
+  return new Set(state.view.value.hiddenMarks ?? HIDDEN_AT_FIRST);
+}
+
+/** Notes at steps, and writing them. */
+export type NoteAccess = {
+  readonly notes: readonly StepNote[];
+  /** Why none can be written here; undefined where they can. */
+  readonly refusal: string | undefined;
+  readonly add: (step: number, text: string) => Promise<void>;
+  readonly remove: (id: string) => Promise<void>;
+};
+
+/** Switches of the kinds, the notes, and a new one. */
+export function MarksDialog(props: {
+  readonly state: WorkspaceState;
+  readonly access: NoteAccess;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { access, onClose, state } = props;
+  const hidden = hiddenKinds(state);
+  return (
+    <PageDialog title={t('Marks and notes')} onClose={onClose}>
+      <fieldset class="row wrap gap-12">
+        <legend class="quiet small">{t('Marked in the charts')}</legend>
+        {CHART_MARK_KINDS.map((kind) => (
+          <label key={kind} class="switch">
+            <input
+              type="checkbox"
+              checked={!hidden.has(kind)}
+              onChange={(event) => {
+                const next = new Set(hidden);
+                if (event.currentTarget.checked) next.delete(kind);
+                else next.add(kind);
+                state.edit((view) => ({ ...view, hiddenMarks: [...next].toSorted() }));
+              }}
+            />
+            <span>{kindText(kind)}</span>
+          </label>
+        ))}
+      </fieldset>
+      {access.refusal === undefined ? (
+        <NewNote access={access} />
+      ) : (
+        <p class="quiet">{access.refusal}</p>
+      )}
+      <ul class="note-list">
+        {access.notes.map((note) => (
+          <li key={note.id} class="row gap-8">
+            <span class="quiet small nowrap">
+              {t('step {step}', { step: formatCount(note.step) })}
+            </span>
+            <span class="breakable">{note.text}</span>
+            {access.refusal === undefined && (
+              <Button isSmall class="push" onClick={() => void access.remove(note.id)}>
+                {t('Remove')}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </PageDialog>
+  );
+}
+
+function NewNote({ access }: { readonly access: NoteAccess }): JSX.Element {
+  const step = useSignal('');
+  const text = useSignal('');
+  const problem = useSignal<string | undefined>(undefined);
+  const canAdd = /^\d{1,15}$/.test(step.value) && text.value.trim() !== '';
+  const add = async (): Promise<void> => {
+    try {
+      await access.add(Number(step.value), text.value.trim());
+      problem.value = undefined;
+      text.value = '';
+    } catch (error) {
+      problem.value = errorText(error);
+    }
+  };
+  return (
+    <form
+      class="row wrap gap-8"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (canAdd) void add();
+      }}
+    >
+      <input
+        class="input note-step"
+        inputMode="numeric"
+        aria-label={t('Step')}
+        placeholder={t('Step')}
+        value={step.value}
+        onInput={(event) => {
+          step.value = event.currentTarget.value.trim();
+        }}
+      />
+      <input
+        class="input"
+        aria-label={t('Note')}
+        placeholder={t('What happened there')}
+        maxLength={500}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+      <Button isSmall type="submit" disabled={!canAdd}>
+        {t('Add a note')}
+      </Button>
+      {problem.value !== undefined && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function kindText(kind: ChartMarkKind): string {
+  switch (kind) {
+    case 'alert':
+      return t('Alerts');
+    case 'phase':
+      return t('Phases');
+    case 'event':
+      return t('Events');
+    case 'note':
+      return t('Notes');
+  }
+}
