@@ -107,7 +107,11 @@ export function useChart(props: ChartProps): ChartState {
   const past = useSignal<readonly (XRange | undefined)[]>([]);
   const given = useSignal(props.settings);
   given.value = props.settings;
-  const settings = useComputed(() => given.value?.value ?? viewSettings(view));
+  const settings = useComputed(() => {
+    const chosen = given.value?.value ?? viewSettings(view);
+    // Times of day have no zero.
+    return chosen.axis === 'wall' ? { ...chosen, logX: false } : chosen;
+  });
   useOnScreen(host, setterOf(isOnScreen), '300px');
   const keys = useKeys(group.keys);
   /** Where the curves begin and end on the axis of a metric, which is known once they are there. */
