@@ -73,7 +73,7 @@ function smallestStep(ticks: readonly (number | null)[]): number {
 function logWriter(least: number, most: number): (tick: number) => string {
   if (least < SMALLEST_PLAIN || most >= LARGEST_PLAIN_LOG)
     return (tick) => trimExponent(tick.toExponential(1));
-  return (tick) => trimZeros(tick.toPrecision(4));
+  return (tick) => String(Number(tick.toPrecision(4)));
 }
 
 function linearWriter(most: number, step: number): (tick: number) => string {
