@@ -29,8 +29,19 @@ export type ToldRuns = {
   readonly childId: string;
 };
 
-/** Records them. `lineCount`: lines that the program prints. */
+/** Records them. `lineCount`: lines that the program prints, which are captured and go nowhere else. */
 export async function recordToldRuns(store: Store, lineCount: number): Promise<ToldRuns> {
+  const { error, log, warn } = console;
+  const nowhere = (): void => undefined;
+  Object.assign(console, { error: nowhere, log: nowhere, warn: nowhere });
+  try {
+    return await recordLine(store, lineCount);
+  } finally {
+    Object.assign(console, { error, log, warn });
+  }
+}
+
+async function recordLine(store: Store, lineCount: number): Promise<ToldRuns> {
   const parentId = await recordPlain(store, undefined, 'first try');
   const session = await TrainingSession.startRun({
     project: 'digits',
