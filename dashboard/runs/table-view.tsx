@@ -278,19 +278,28 @@ function useActiveLine(
     if (frame.current !== null) frame.current.scrollTop = scrollTopOf(to, view);
     focus();
   };
+  const frameId = useRef(0);
   const focus = (): void => {
+    cancelAnimationFrame(frameId.current);
     if (!isToFocus.current || active.current === undefined) return;
     const line = frame.current?.querySelector(`tr[aria-rowindex="${active.current.index + 2}"]`);
     const target = line?.querySelector<HTMLElement>('.run-link, .group-toggle');
-    if (target === null || target === undefined) return;
+    if (target === null || target === undefined) {
+      // The line is being read.
+      frameId.current = requestAnimationFrame(focus);
+      return;
+    }
     isToFocus.current = false;
     target.focus({ preventScroll: true });
   };
+  useEffect(() => () => cancelAnimationFrame(frameId.current), []);
   // The line may have come on the page just now.
   useLayoutEffect(focus);
   handle.current = { move, active: () => active.current?.id };
   return {
     follow: ({ target }) => {
+      // Somebody went elsewhere.
+      isToFocus.current = false;
       const row = target instanceof Element ? target.closest('tr[aria-rowindex]') : null;
       if (row === null || row.closest('thead') !== null) return;
       const index = Number(row.getAttribute('aria-rowindex')) - 2;

@@ -144,7 +144,7 @@ describe('the dashboard', () => {
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await expect.poll(() => rows.count()).toBe(3);
 
-    await page.getByRole('button', { name: 'Run', exact: false }).first().click();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
     await expect
       .poll(() => page.locator('.run-project').allInnerTexts())
       .toEqual(['digits', 'digits', 'speech']);

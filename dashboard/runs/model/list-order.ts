@@ -6,7 +6,7 @@ import { startsDescending } from './columns.ts';
 export type OrderKey = { readonly by: string; readonly isDescending: boolean };
 
 /** Stores sort by so many columns. */
-export const MAX_SORT_KEYS = 4;
+export const MAX_ORDER_KEYS = 4;
 
 /** Before anybody sorts: newest first. */
 export const NEWEST_FIRST: readonly OrderKey[] = [{ by: 'startedAt', isDescending: true }];
@@ -28,7 +28,7 @@ export function sortedBy(
     return [{ by, isDescending: isOnly ? !known.isDescending : first }];
   }
   if (known === undefined)
-    return order.length < MAX_SORT_KEYS ? [...order, { by, isDescending: first }] : order;
+    return order.length < MAX_ORDER_KEYS ? [...order, { by, isDescending: first }] : order;
   if (known.isDescending === first)
     return order.map((one) => (one === known ? { by, isDescending: !first } : one));
   const rest = order.filter((one) => one !== known);
@@ -42,7 +42,7 @@ export const ORDER: AddressText<readonly OrderKey[]> = {
     return text === orderText(NEWEST_FIRST) ? undefined : text;
   },
   read: (text) => {
-    const keys = (text ?? '').split(',', MAX_SORT_KEYS).flatMap((part): readonly OrderKey[] => {
+    const keys = (text ?? '').split(',', MAX_ORDER_KEYS).flatMap((part): readonly OrderKey[] => {
       const by = part.replace(/^-/, '').replaceAll('%2c', ',').replaceAll('%25', '%');
       return by === '' ? [] : [{ by, isDescending: part.startsWith('-') }];
     });

@@ -14,6 +14,7 @@ import {
   type QueryCompletion,
   type RunColumn,
   type RunFacet,
+  type RunOrder,
   type RunTableScope,
   type Store,
 } from 'quark-sdk';
@@ -22,7 +23,7 @@ import { importOf, runNames } from '../../parts/run-name.ts';
 import { LOSS_PATH } from './columns.ts';
 import { readSmallCurves } from './curve-reading.ts';
 import type { ChosenFacets, FacetValue } from './facet-text.ts';
-import type { OrderKey } from './list-order.ts';
+import { MAX_ORDER_KEYS, type OrderKey } from './list-order.ts';
 
 /** Which runs. */
 export type TableScope = {
@@ -110,12 +111,7 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
       const asked = await Promise.all(columns.map(pathOf));
       const { rows, total } = await findRunRows(store, {
         ...scopeOf(scope),
-        orderBy: await Promise.all(
-          order.map(async ({ by, isDescending }) => ({
-            by: await pathOf(by),
-            direction: isDescending ? ('descending' as const) : ('ascending' as const),
-          })),
-        ),
+        orderBy: await ordersOf(order, pathOf),
         columns: [...new Set(asked)],
         offset,
         limit,
@@ -151,6 +147,21 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
     },
     complete: completeRunQuery,
   };
+}
+
+/** Runs without a name are called after their project, and are sorted so. */
+async function ordersOf(
+  order: readonly OrderKey[],
+  pathOf: (path: string) => Promise<string>,
+): Promise<readonly RunOrder[]> {
+  const orders = await Promise.all(
+    order.map(async ({ by, isDescending }): Promise<readonly RunOrder[]> => {
+      const direction = isDescending ? 'descending' : 'ascending';
+      const own = { by: await pathOf(by), direction } as const;
+      return by === 'name' ? [own, { by: 'project', direction }] : [own];
+    }),
+  );
+  return orders.flat().slice(0, MAX_ORDER_KEYS);
 }
 
 function withLoss(row: FoundRun, path: string): FoundRun {
