@@ -19,6 +19,7 @@ import { Crumb, ErrorNotice, errorText, Warning } from '../parts/notices.tsx';
 import { hrefOf } from '../route/route.ts';
 import type { XAxis } from '../series/series.ts';
 import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
+import { ComparedMedia } from './compared-media.tsx';
 import { chooseStyle, giveStyles, styleOfRun } from './run-styles.ts';
 import './style.css';
 
@@ -41,6 +42,7 @@ export default function ComparePage(props: ComparisonProps): JSX.Element {
         <p class="page-sub">{countText(props.runIds.length, 'run')}</p>
       </header>
       <Comparison {...props} />
+      <ComparedMedia {...props} />
     </div>
   );
 }

@@ -11,6 +11,7 @@ import {
   type Store,
 } from 'quark-sdk';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { recordMediaRun } from '../support/media-run.ts';
 import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 import { longTest } from '../support/long.ts';
@@ -22,6 +23,7 @@ let store: Store;
 let server: ServedStore;
 let axe: string;
 let runIds: string[];
+let mediaRunId: string;
 
 async function record(at: number): Promise<string> {
   const session = await TrainingSession.startRun({
@@ -52,6 +54,7 @@ beforeAll(async () => {
   checkBuilt();
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   store = createMemoryStore();
+  mediaRunId = await recordMediaRun(store, { name: 'media' });
   runIds = [await record(0), await record(1), await record(2)];
   server = await serveStore({ store, dashboardDir: DEMO_DIR });
   browser = await launchBrowser();
@@ -62,6 +65,19 @@ afterAll(async () => {
   await store?.close();
 });
 
+/** Kinds of media, and what appears once they are drawn. */
+const MEDIA_VIEWS = [
+  ['images', '.picture img'],
+  ['tables', '.data-rows td'],
+  ['texts', '.text-body pre'],
+  ['audio', 'audio'],
+  ['confusion', '.confusion-cells'],
+  ['curves', '.unit-curve'],
+  ['distributions', '.histogram-heat canvas'],
+  ['embeddings', '.cloud canvas'],
+  ['models', '.model-node'],
+] as const;
+
 /** Each view: its address, and the selector of an element that appears once the view is complete. */
 const views = (): readonly (readonly [hash: string, sign: string])[] => [
   ['#/', '.run-row .spark path'],
@@ -71,6 +87,10 @@ const views = (): readonly (readonly [hash: string, sign: string])[] => [
   [`#/runs/${runIds[0]}?view=layers&layer=conv`, '.layer-detail canvas'],
   [`#/runs/${runIds[0]}?view=machine`, '.how-to'],
   [`#/runs/${runIds[0]}?view=batches`, '.how-to'],
+  ...MEDIA_VIEWS.map(
+    ([kind, sign]) => [`#/runs/${mediaRunId}?view=media&media=${kind}`, sign] as const,
+  ),
+  [`#/runs/${mediaRunId}?view=artifacts`, '.artifact-row'],
   [`#/compare?runs=${runIds.join()}`, '.panel canvas'],
   ['#/nowhere', '.notice'],
   ['#/runs/run_none', '.notice'],

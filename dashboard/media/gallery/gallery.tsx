@@ -172,6 +172,7 @@ function Sections({ runs }: { readonly runs: readonly MediaRun[] }): JSX.Element
   const steps = positionsOf(items.filter(({ key }) => ofShown.has(key)));
   return (
     <section class="media" aria-label={t('Media')}>
+      <h2 class="sr-only">{section.title()}</h2>
       <Problems runs={runs} />
       <KindChoice
         sections={there}

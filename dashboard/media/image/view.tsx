@@ -119,9 +119,11 @@ function ImageGroup(props: Group): JSX.Element {
                 <button
                   type="button"
                   class="image-open"
-                  aria-label={t('Enlarge {name} of {run}', { name, run: run.name })}
                   onClick={() => props.onOpen({ run, item })}
                 >
+                  <span class="sr-only">
+                    {t('Enlarge {name} of {run}', { name, run: run.name })}{' '}
+                  </span>
                   <Picture
                     run={run}
                     item={item}

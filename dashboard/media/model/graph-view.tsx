@@ -292,8 +292,8 @@ function NodeBox(props: {
       aria-pressed={chosen.value === node.id}
       aria-label={
         node.scope === undefined
-          ? `${node.name}, ${node.type} ${node.shape}`
-          : t('Unfold {scope}, {layers}', { scope: node.scope, layers: first })
+          ? `${node.name} ${node.type} ${node.shape}`.trim()
+          : t('Unfold {scope} {layers}', { scope: node.scope, layers: first })
       }
       data-scope={node.scope !== undefined}
       transform={`translate(${at.x - SIZES.nodeWidth / 2} ${at.y})`}

@@ -120,7 +120,13 @@ export function PlainText(props: { readonly text: string; readonly label: string
   return (
     <div class="text-body">
       <CopyButton text={text} label={t('Copy the text')} />
-      <pre class="code" tabIndex={0} role="region" aria-label={label} dir="auto">
+      <pre
+        class="code"
+        tabIndex={0}
+        role="region"
+        aria-label={t('Text of {name}', { name: label })}
+        dir="auto"
+      >
         {isCut ? text.slice(0, MAX_SHOWN_CHARS) : text}
       </pre>
       {isCut && (
