@@ -274,7 +274,7 @@ describe('the worker that imports', () => {
     expect(report.markdown).toMatch(/^# /);
     expect(report.html).toContain('<!doctype html>');
     const { columns, ...console } = await client.readConsole(inWorker(runId), 10, -Infinity);
-    expect(console).toEqual({ droppedLines: 0, storedLines: 0, problems: [] });
+    expect(console).toMatchObject({ droppedLines: 0, storedLines: 0, problems: [] });
     expect(columns.text).toBe('');
   });
 
