@@ -97,6 +97,8 @@ describe('the charts', () => {
         .toMatch(/\?zoom=loss:4\d[\d.]*:1[45]\d[\d.]*$/);
 
       const long = panel(page, 'perf/long').locator('.u-over');
+      // Drawn when it comes near the screen.
+      await panel(page, 'perf/long').scrollIntoViewIfNeeded();
       await long.scrollIntoViewIfNeeded();
       const box = await long.boundingBox();
       if (box === null) throw new Error('The plot is not shown.');
