@@ -12,7 +12,7 @@ import type { MediaRun } from '../media-feed.ts';
 import { boxesOf } from './boxes.ts';
 
 /** How images are drawn. */
-export type PictureLooks = {
+export type PictureStyle = {
   /** Longest side in CSS pixels; undefined: as large as the frame. */
   readonly sidePx: number | undefined;
   /** Pixels as squares. */
@@ -26,9 +26,9 @@ export function Picture(props: {
   readonly item: MediaItem<'image'>;
   /** The mask that lies over it. */
   readonly mask?: MediaItem<'image'> | undefined;
-  readonly looks: PictureLooks;
+  readonly appearance: PictureStyle;
 }): JSX.Element {
-  const { item, looks, mask, run } = props;
+  const { item, appearance, mask, run } = props;
   const host = useRef<HTMLSpanElement>(null);
   const isSeen = useSignal(false);
   useOnScreen(
@@ -39,12 +39,13 @@ export function Picture(props: {
     '300px',
   );
   const { width, height } = item.metadata;
-  const scale = looks.sidePx === undefined ? undefined : looks.sidePx / Math.max(width, height);
+  const scale =
+    appearance.sidePx === undefined ? undefined : appearance.sidePx / Math.max(width, height);
   return (
     <span
       ref={host}
       class="picture"
-      data-pixelated={looks.isPixelated}
+      data-pixelated={appearance.isPixelated}
       style={
         scale === undefined
           ? { aspectRatio: `${width} / ${height}` }
@@ -52,10 +53,10 @@ export function Picture(props: {
       }
     >
       {isSeen.value && <Decoded run={run} item={item} isMask={false} />}
-      {isSeen.value && looks.hasOverlays && mask !== undefined && (
+      {isSeen.value && appearance.hasOverlays && mask !== undefined && (
         <Decoded run={run} item={mask} isMask />
       )}
-      {looks.hasOverlays && <Boxes item={item} />}
+      {appearance.hasOverlays && <Boxes item={item} />}
     </span>
   );
 }

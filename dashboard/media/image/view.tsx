@@ -15,7 +15,7 @@ import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear } from '../media-steps.ts';
 import { boxesOf, maskKeyOf } from './boxes.ts';
-import { Picture, type PictureLooks } from './picture.tsx';
+import { Picture, type PictureStyle } from './picture.tsx';
 
 const SIZES = ['medium', 'small', 'large', 'pixels'] as const;
 type Size = (typeof SIZES)[number];
@@ -29,7 +29,7 @@ type Opened = { readonly run: MediaRun; readonly item: MediaItem<'image'> };
 
 type Group = KindProps & {
   readonly name: string;
-  readonly looks: Choices;
+  readonly appearance: Choices;
   readonly onOpen: (opened: Opened) => void;
 };
 
@@ -48,13 +48,19 @@ export default function ImagesView(props: KindProps): JSX.Element {
   const opened = useSignal<Opened | undefined>(undefined);
   useAddressed('size', size, choiceText(SIZES));
   useAddressed('smooth-pixels', isSmooth, FLAG);
-  const looks = { size, isSmooth, hidesOverlays };
+  const appearance = { size, isSmooth, hidesOverlays };
   return (
     <>
-      <ImageTools runs={runs} looks={looks} />
+      <ImageTools runs={runs} appearance={appearance} />
       <div class="image-grid">
         {keys.map((name) => (
-          <ImageGroup key={name} {...props} name={name} looks={looks} onOpen={setterOf(opened)} />
+          <ImageGroup
+            key={name}
+            {...props}
+            name={name}
+            appearance={appearance}
+            onOpen={setterOf(opened)}
+          />
         ))}
       </div>
       {opened.value !== undefined && (
@@ -72,9 +78,9 @@ export default function ImagesView(props: KindProps): JSX.Element {
 
 function ImageTools(props: {
   readonly runs: readonly MediaRun[];
-  readonly looks: Choices;
+  readonly appearance: Choices;
 }): JSX.Element {
-  const { hidesOverlays, isSmooth, size } = props.looks;
+  const { hidesOverlays, isSmooth, size } = props.appearance;
   const hasOverlays = props.runs.some((run) =>
     mediaOf(run, 'image').some((item) => maskKeyOf(item) !== undefined || boxesOf(item).length > 0),
   );
@@ -99,8 +105,8 @@ function ImageTools(props: {
 
 /** The images of one name, of each run. */
 function ImageGroup(props: Group): JSX.Element {
-  const { looks, name, runs, step } = props;
-  const { hidesOverlays, isSmooth, size } = looks;
+  const { appearance, name, runs, step } = props;
+  const { hidesOverlays, isSmooth, size } = appearance;
   return (
     <section class="image-group card" aria-label={name}>
       <h3 class="path ellipsis" title={name}>
@@ -128,7 +134,12 @@ function ImageGroup(props: Group): JSX.Element {
                     run={run}
                     item={item}
                     mask={maskFor(items, item)}
-                    looks={looksOf(item, size.value, !isSmooth.value, !hidesOverlays.value)}
+                    appearance={appearanceOf(
+                      item,
+                      size.value,
+                      !isSmooth.value,
+                      !hidesOverlays.value,
+                    )}
                   />
                 </button>
               )}
@@ -148,12 +159,12 @@ function ImageGroup(props: Group): JSX.Element {
   );
 }
 
-function looksOf(
+function appearanceOf(
   item: MediaItem<'image'> | undefined,
   size: Size,
   isPixelated: boolean,
   hasOverlays: boolean,
-): PictureLooks {
+): PictureStyle {
   const sidePx =
     size === 'pixels'
       ? Math.max(item?.metadata.width ?? 1, item?.metadata.height ?? 1)
@@ -224,7 +235,7 @@ function Enlarged(props: {
             run={run}
             item={item}
             mask={maskFor(props.items, item)}
-            looks={{ sidePx, isPixelated: props.isPixelated, hasOverlays: true }}
+            appearance={{ sidePx, isPixelated: props.isPixelated, hasOverlays: true }}
           />
         )}
       </div>

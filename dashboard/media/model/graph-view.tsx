@@ -290,11 +290,6 @@ function NodeBox(props: {
       role="button"
       tabIndex={0}
       aria-pressed={chosen.value === node.id}
-      aria-label={
-        node.scope === undefined
-          ? `${node.name} ${node.type} ${node.shape}`.trim()
-          : t('Unfold {scope} {layers}', { scope: node.scope, layers: first })
-      }
       data-scope={node.scope !== undefined}
       transform={`translate(${at.x - SIZES.nodeWidth / 2} ${at.y})`}
       onClick={pick}
@@ -304,7 +299,11 @@ function NodeBox(props: {
         pick();
       }}
     >
-      <title>{node.name}</title>
+      <title>
+        {node.scope === undefined
+          ? `${node.name} ${node.type} ${node.shape}`.trim()
+          : t('Unfold {scope} {layers}', { scope: node.scope, layers: first })}
+      </title>
       <rect width={SIZES.nodeWidth} height={SIZES.nodeHeight} rx={7} />
       <text x={10} y={19} class="model-name">
         {shortened(node.name, 23)}

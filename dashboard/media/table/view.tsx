@@ -59,8 +59,8 @@ function LoadedTable(props: {
       positionOf(item),
     );
     if (image === undefined) return undefined;
-    const looks = { sidePx: IMAGE_PX, isPixelated: true, hasOverlays: false };
-    return <Picture key={image.record.id} run={run} item={image} looks={looks} />;
+    const appearance = { sidePx: IMAGE_PX, isPixelated: true, hasOverlays: false };
+    return <Picture key={image.record.id} run={run} item={image} appearance={appearance} />;
   };
   return (
     <DataTable
