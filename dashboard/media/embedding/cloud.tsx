@@ -21,7 +21,7 @@ import type { LabelGroups } from './neighbours.ts';
 
 const HEIGHT_PX = 420;
 const PICK_PX = 14;
-/** Movement of a pointer that is still a click, in pixels. */
+/** Movement of a pointer that counts as a click, in pixels. */
 const CLICK_PX = 4;
 
 /** The points to draw. */

@@ -122,8 +122,8 @@ function useCurves({ group, kind, runs, step }: PanelProps): {
     const points = found?.input === items ? found.value[at] : undefined;
     const style = CURVE_STYLES[at % CURVE_STYLES.length];
     if (points === undefined || style === undefined) return [];
-    const look = { color: seriesColor(style.color), dash: dashOf(style.dash) };
-    return [{ ...points, ...look, id: one.item.record.id, name: nameOf(one) }];
+    const drawn = { color: seriesColor(style.color), dash: dashOf(style.dash) };
+    return [{ ...points, ...drawn, id: one.item.record.id, name: nameOf(one) }];
   });
   return { items, curves, error, nameOf };
 }

@@ -24,7 +24,7 @@ const MAX_CELL_CHARS = 200;
 type TableProps = {
   readonly label: string;
   readonly table: TableContent;
-  /** What a cell shows in place of its text; undefined: its text. */
+  /** What a cell shows instead of its text; undefined: its text. */
   readonly cellView?: (cell: TableCell) => JSX.Element | undefined;
   readonly rowPx?: number;
 };
