@@ -17,7 +17,9 @@ export function startPage(trainPage: TrainPage): void {
   followTheme();
   followLocation();
   followKeys();
-  void findSources();
+  void findSources(async (index, at) =>
+    (await import('./gallery/gallery-store.ts')).openGallery(index, at),
+  );
   const show = (): void => {
     const root = document.getElementById('app');
     if (root !== null) render(<App trainPage={trainPage} />, root);

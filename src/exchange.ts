@@ -22,6 +22,14 @@ export {
   exportTableJsonLines,
 } from './exchange/export/table-export.ts';
 export { exportQuark, type ExportQuarkOptions } from './exchange/export/quark-export.ts';
+export { galleryRun, galleryText } from './exchange/export/gallery-entry.ts';
+export {
+  MAX_GALLERY_RUNS,
+  readGallery,
+  type Gallery,
+  type GalleryCurve,
+  type GalleryRun,
+} from './exchange/export/gallery-index.ts';
 export { exportTensorBoard, tensorBoardFileName } from './exchange/export/tensorboard-export.ts';
 export {
   importRuns,

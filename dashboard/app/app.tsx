@@ -21,6 +21,7 @@ import { signOut, waitsForKey } from '../sources/server-access.ts';
 import {
   BROWSER_URI,
   chooseSource,
+  isGallery,
   source,
   sources,
   storeAt,
@@ -132,19 +133,21 @@ function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Elemen
         href={hrefOf({ kind: 'runs' })}
         aria-current={kind === 'train' || kind === 'unknown' ? undefined : 'page'}
       >
-        Runs
+        {t('Runs')}
       </a>
-      <a
-        href={hrefOf({ kind: 'train', resumeRunId: undefined })}
-        aria-current={kind === 'train' ? 'page' : undefined}
-      >
-        Train
-        {isTraining && (
-          <span class="nav-live">
-            <span class="sr-only">{t(', under way')}</span>
-          </span>
-        )}
-      </a>
+      {!isGallery.value && (
+        <a
+          href={hrefOf({ kind: 'train', resumeRunId: undefined })}
+          aria-current={kind === 'train' ? 'page' : undefined}
+        >
+          {t('Train')}
+          {isTraining && (
+            <span class="nav-live">
+              <span class="sr-only">{t(', under way')}</span>
+            </span>
+          )}
+        </a>
+      )}
     </nav>
   );
 }

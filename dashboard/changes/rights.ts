@@ -22,6 +22,7 @@ export function refusalFor(rights: DeletionRights): string | undefined {
   const { sourceId } = rights;
   if (sourceId === 'files')
     return t('Runs of dropped files are only read: nothing of them is stored.');
+  if (sourceId === 'gallery') return t('A gallery is only read: nobody can change a run here.');
   if (sourceId === 'server' && rights.needsKey) return refusalOfKey(rights);
   if (rights.isWritable) return undefined;
   return sourceId === 'server'
@@ -51,6 +52,7 @@ export function editRefusalFor(rights: DeletionRights): string | undefined {
   const { sourceId, account: who } = rights;
   if (sourceId === 'files')
     return t('Runs of dropped files are only read: nothing of them is stored.');
+  if (sourceId === 'gallery') return t('A gallery is only read: nobody can change a run here.');
   if (sourceId === 'server' && rights.needsKey) {
     if (who === undefined) return t('It is not known yet what your key allows.');
     return who.scope === 'write' || who.scope === 'admin'

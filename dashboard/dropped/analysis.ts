@@ -8,6 +8,7 @@ import { configOfPage } from '../sources/sources.ts';
 import { accessTo } from '../sources/server-access.ts';
 import { droppedClient } from './dropped-files.ts';
 import type { ImportClient } from '../worker/import-client.ts';
+import { offeredClient } from '../worker/offered-clients.ts';
 import { startWorker } from '../worker/start-worker.ts';
 
 let own: ImportClient | undefined;
@@ -45,7 +46,7 @@ function workerOf(
   store: Store,
   runId: string,
 ): { readonly client: ImportClient; readonly run: RunAddress } {
-  const holder = droppedClient(store);
+  const holder = droppedClient(store) ?? offeredClient(store);
   if (holder !== undefined) return { client: holder, run: { uri: undefined, access: {}, runId } };
   own ??= startWorker('analysis:', 'The code that analyses runs cannot be loaded.', () => {
     own = undefined;

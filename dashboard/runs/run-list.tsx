@@ -10,7 +10,7 @@ import { formatCount } from '../parts/format.ts';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice, Warning } from '../parts/notices.tsx';
 import { t, tn } from '../parts/t.ts';
-import type { SourceId } from '../sources/sources.ts';
+import { galleryProblems, source, type SourceId } from '../sources/sources.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { differingPaths, withAhead, type ColumnLayout } from './model/columns.ts';
 import { CurveCache } from './model/curve-cache.ts';
@@ -57,10 +57,14 @@ type ListProps = { readonly store: Store; readonly sourceId: SourceId };
 /** Runs of a store, with filters: those that are there, the archived ones, or what is left of those that were deleted. */
 export function RunList({ store, sourceId }: ListProps): JSX.Element {
   useListAddress();
-  // Nothing is archived or deleted in dropped files.
-  const name = sourceId === 'files' ? 'recorded' : listName.value;
+  // Nothing is archived or deleted in dropped files and galleries.
+  const name = hasOneList(sourceId) ? 'recorded' : listName.value;
   if (name === 'deleted') return <DeletedList store={store} />;
   return <Listed key={name} store={store} sourceId={sourceId} isArchive={name === 'archived'} />;
+}
+
+function hasOneList(sourceId: SourceId): boolean {
+  return sourceId === 'files' || sourceId === 'gallery';
 }
 
 function Listed(props: ListProps & { readonly isArchive: boolean }): JSX.Element {
@@ -150,6 +154,7 @@ function Page(
     <div class={`page list-page${sourceId === 'files' ? ' has-charts' : ''}`}>
       <ListHead {...props} />
       <Notices table={table} model={model} />
+      {sourceId === 'gallery' && <LeftOut problems={galleryProblems.value} />}
       {sourceId === 'files' && <DroppedComparison store={store} model={model} />}
       <ListTools
         data={data}
@@ -202,9 +207,17 @@ function ListHead(
   return (
     <header class="page-head">
       <div class="row wrap spread gap-10">
-        <h1>{isOfFiles ? t('Dropped files') : isArchive ? t('Archived runs') : t('Runs')}</h1>
+        <h1>
+          {isOfFiles
+            ? t('Dropped files')
+            : props.sourceId === 'gallery'
+              ? (source.value?.title ?? t('Gallery'))
+              : isArchive
+                ? t('Archived runs')
+                : t('Runs')}
+        </h1>
         <span class="row wrap gap-10">
-          {!isOfFiles && <ListChoice />}
+          {!hasOneList(props.sourceId) && <ListChoice />}
           <FilePickers isSmall />
         </span>
       </div>
@@ -213,11 +226,13 @@ function ListHead(
           ? tn(count, '{runs} run matches', '{runs} runs match', { runs: formatCount(count) })
           : isArchive
             ? tn(count, '{runs} archived', '{runs} archived', { runs: formatCount(count) })
-            : isOfFiles
+            : hasOneList(props.sourceId)
               ? tn(count, '{runs} run', '{runs} runs', { runs: formatCount(count) })
               : tn(count, '{runs} recorded', '{runs} recorded', { runs: formatCount(count) })}
         {model.isGrouped &&
           ` · ${tn(all, '{groups} group', '{groups} groups', { groups: formatCount(all) })}`}
+        {props.sourceId === 'gallery' &&
+          ` · ${t('A gallery is only read: nobody can change a run here.')}`}
         {model.isGrouped && shown < all && ` (${t('the first {shown}', { shown })})`}
       </p>
       {isArchive && <ListRefusal store={store} />}
@@ -244,6 +259,21 @@ function Notices(props: { readonly table: TableReading; readonly model: TableMod
         </p>
       )}
     </>
+  );
+}
+
+function LeftOut({ problems }: { readonly problems: readonly string[] }): JSX.Element | null {
+  const [first] = problems;
+  if (first === undefined) return null;
+  return (
+    <Warning>
+      {tn(
+        problems.length,
+        'An entry of the gallery was left out: {reason}',
+        '{runs} entries of the gallery were left out. The first: {reason}',
+        { runs: formatCount(problems.length), reason: first },
+      )}
+    </Warning>
   );
 }
 

@@ -1,12 +1,13 @@
-/** Where the page reads from: the server that served it, this browser's own database, or files that were dropped on it. */
+/** Where the page reads from: the server or the gallery that it came with, this browser's own database, or files that were dropped on it. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { openStorage, type Store } from 'quark-sdk';
 import { storedText } from '../parts/browser-storage.ts';
 import { getOrMake } from '../parts/maps.ts';
+import { t } from '../parts/t.ts';
 import { accessMark, accessTo, meetServer } from './server-access.ts';
 
 /** Names of the sources. */
-export type SourceId = 'server' | 'browser' | 'files';
+export type SourceId = 'server' | 'gallery' | 'browser' | 'files';
 
 /** A store that the page can read from; it is opened when it is first needed. */
 export type Source = {
@@ -14,6 +15,8 @@ export type Source = {
   readonly label: string;
   readonly hint: string;
   readonly uri: string;
+  /** What a gallery is called. */
+  readonly title?: string | undefined;
 };
 
 /** The database of this browser that the training page writes and the dashboard reads. */
@@ -46,7 +49,7 @@ export const source: ReadonlySignal<Source | undefined> = computed(
 export function chooseSource(id: SourceId): void {
   chosen.value = id;
   // Files are forgotten with the page.
-  if (id !== 'files') stored.set(id);
+  if (id !== 'files' && id !== 'gallery') stored.set(id);
 }
 
 let config: unknown;
@@ -56,21 +59,46 @@ export function configOfPage(): unknown {
   return config;
 }
 
-/** Asks the page's own origin whether a Quark server is behind it, which says so in `quark.json`. */
-export async function findSources(base: string = document.baseURI): Promise<void> {
-  const server = await findServer(new URL('quark.json', base));
-  found.value = server === undefined ? [BROWSER] : [server, BROWSER];
+/** Opens the gallery whose index is at this address. */
+export type OpenGallery = (
+  index: unknown,
+  at: URL,
+) => Promise<{ readonly store: Store; readonly problems: readonly string[] }>;
+
+const leftOut: Signal<readonly string[]> = signal([]);
+
+/** What is wrong with entries of the gallery that were left out. */
+export const galleryProblems: ReadonlySignal<readonly string[]> = leftOut;
+
+/** Whether the page is that of a gallery: it shows its runs, and nothing of this browser. */
+export const isGallery: ReadonlySignal<boolean> = computed(() =>
+  found.value.some(({ id }) => id === 'gallery'),
+);
+
+/**
+ * Asks the page's own origin what is behind it, which `quark.json` says: a Quark server, or the list of a gallery.
+ *
+ * @param openGallery loads what opens a gallery, and opens it
+ */
+export async function findSources(
+  openGallery: OpenGallery,
+  base: string = document.baseURI,
+): Promise<void> {
+  const first = await findFirst(new URL('quark.json', base), openGallery);
+  found.value =
+    first === undefined ? [BROWSER] : first.id === 'gallery' ? [first] : [first, BROWSER];
 }
 
-async function findServer(descriptor: URL): Promise<Source | undefined> {
+async function findFirst(descriptor: URL, openGallery: OpenGallery): Promise<Source | undefined> {
   if (!descriptor.protocol.startsWith('http')) return undefined;
   try {
-    const answer = await fetch(descriptor, { cache: 'no-store' });
+    const answer = await fetch(descriptor, { cache: 'no-cache' });
     if (!answer.ok || !(answer.headers.get('content-type') ?? '').includes('json'))
       return undefined;
     const told: unknown = await answer.json();
     if (typeof told !== 'object' || told === null) return undefined;
     config = 'config' in told ? told.config : undefined;
+    if ('gallery' in told) return galleryAt(descriptor, told.gallery, openGallery);
     if (!('storage' in told)) return undefined;
     if (typeof told.storage !== 'string') return undefined;
     const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
@@ -80,6 +108,28 @@ async function findServer(descriptor: URL): Promise<Source | undefined> {
     // A file server answers with something else or not at all: then there is no Quark server.
     return undefined;
   }
+}
+
+function galleryAt(descriptor: URL, index: unknown, open: OpenGallery): Source {
+  const uri = `gallery:${descriptor.href}`;
+  openers.set(uri, async () => {
+    const { problems, store } = await open(index, descriptor);
+    leftOut.value = problems;
+    return store;
+  });
+  return {
+    id: 'gallery',
+    label: t('Gallery'),
+    hint: t('Runs that lie beside this page as files'),
+    uri,
+    title: titleIn(index),
+  };
+}
+
+function titleIn(index: unknown): string | undefined {
+  const title: unknown =
+    typeof index === 'object' && index !== null ? Reflect.get(index, 'title') : undefined;
+  return typeof title === 'string' && title.trim() !== '' ? title.slice(0, 200) : undefined;
 }
 
 /** Adds a source whose store is open already. */
@@ -97,6 +147,8 @@ export function withdrawSource(uri: string): void {
   if (chosen.value === withdrawn.id) chosen.value = remembered();
 }
 
+/** What opens stores that have no address of their own. */
+const openers = new Map<string, () => Promise<Store>>();
 /** By address, and by who the page is to a server there. */
 const opened = new Map<string, Promise<Store>>();
 
@@ -109,7 +161,7 @@ export function storeMark(uri: string | undefined): string {
 export function storeAt(uri: string): Promise<Store> {
   const mark = storeMark(uri);
   return getOrMake(opened, mark, () => {
-    const opening = openStorage(uri, accessTo(uri));
+    const opening = openers.get(uri)?.() ?? openStorage(uri, accessTo(uri));
     opening.catch(() => opened.delete(mark));
     return opening;
   });

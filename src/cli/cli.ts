@@ -11,6 +11,7 @@ import { alertsCommand, silenceCommand } from './commands/alerts.ts';
 import { backupCommand } from './commands/backup.ts';
 import { auditCommand } from './commands/access/audit.ts';
 import { compareCommand } from './commands/compare.ts';
+import { galleryCommand } from './sharing/gallery-command.ts';
 import { topCommand } from './top/top-command.ts';
 import { mcpCommand } from './mcp/mcp-command.ts';
 import { consoleCommand } from './commands/console.ts';
@@ -66,6 +67,7 @@ const COMMANDS: readonly Command[] = [
   reportCommand,
   importCommand,
   exportCommand,
+  galleryCommand,
   queryCommand,
   rmCommand,
   undeleteCommand,

@@ -603,6 +603,7 @@ describe('exported names', () => {
         "CONVENTIONAL_KEYS",
         "DEFAULT_IMPORT_LIMITS",
         "FORMAT_NAMES",
+        "MAX_GALLERY_RUNS",
         "TABLE_NAMES",
         "blobInput",
         "bytesInput",
@@ -617,7 +618,10 @@ describe('exported names', () => {
         "exportTableJsonLines",
         "exportTableParquet",
         "exportTensorBoard",
+        "galleryRun",
+        "galleryText",
         "importRuns",
+        "readGallery",
         "tensorBoardFileName",
       ]
     `);

@@ -1,5 +1,6 @@
 /** Whether something can be said of the run that is shown from this page, and why not. */
 import type { Store } from 'quark-sdk';
+import { t } from '../../parts/t.ts';
 import { account, needsKey } from '../../sources/server-access.ts';
 import { source } from '../../sources/sources.ts';
 
@@ -10,7 +11,8 @@ import { source } from '../../sources/sources.ts';
  */
 export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): string | undefined {
   const { id, uri } = source.value ?? {};
-  if (id === 'files') return 'Runs of dropped files are only read: nothing of them is stored.';
+  if (id === 'files') return t('Runs of dropped files are only read: nothing of them is stored.');
+  if (id === 'gallery') return t('A gallery is only read: nobody can change a run here.');
   if (needsKey(uri)) {
     const scope = account.value?.scope;
     if (scope === undefined) return 'It is not known yet what your key allows.';

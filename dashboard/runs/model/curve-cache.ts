@@ -1,7 +1,7 @@
 /** The small curves of a column: read for the rows on screen, many in a request, and again while a run goes on. */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { getOrMake } from '../../parts/maps.ts';
-import type { Sparkline } from './table-source.ts';
+import type { ReadSmallCurves, Sparkline } from '../../series/small-curves.ts';
 
 /** Size of a small curve. */
 export const SPARK_WIDTH = 120;
@@ -22,12 +22,6 @@ const BATCH = 50;
 /** How often the curve of a run that goes on is read again. */
 const LIVE_EVERY_MS = 4000;
 
-/** Reads curves of runs. */
-export type ReadCurves = (
-  runIds: readonly string[],
-  metric: string,
-) => Promise<ReadonlyMap<string, Sparkline>>;
-
 type Entry = {
   readonly curve: Signal<SmallCurve | undefined>;
   stamp: string;
@@ -36,12 +30,12 @@ type Entry = {
 
 /** The curves of the runs of one store. */
 export class CurveCache {
-  readonly #read: ReadCurves;
+  readonly #read: ReadSmallCurves;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new Map<string, { readonly runId: string; readonly metric: string }>();
   #isReading = false;
 
-  constructor(read: ReadCurves) {
+  constructor(read: ReadSmallCurves) {
     this.#read = read;
   }
 

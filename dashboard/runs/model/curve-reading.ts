@@ -13,7 +13,7 @@ import {
   type ReadSeries,
 } from '../../series/series-reader.ts';
 import { SeriesSet, type SampleSeries } from '../../series/series.ts';
-import type { Sparkline } from './table-source.ts';
+import type { Sparkline } from '../../series/small-curves.ts';
 
 const BUCKETS = 60;
 

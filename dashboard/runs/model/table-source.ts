@@ -20,6 +20,7 @@ import {
 } from 'quark-sdk';
 import { lossKey } from '../../charts/group.ts';
 import { importOf, runNames } from '../../parts/run-name.ts';
+import { offeredSmallCurves, type ReadSmallCurves } from '../../series/small-curves.ts';
 import { LOSS_PATH } from './columns.ts';
 import { readSmallCurves } from './curve-reading.ts';
 import type { ChosenFacets, FacetValue } from './facet-text.ts';
@@ -33,13 +34,6 @@ export type TableScope = {
   readonly facets: ChosenFacets;
   /** A group that the runs are in: the path, and the value that they have there. */
   readonly within?: { readonly path: string; readonly value: FacetValue } | undefined;
-};
-
-/** A small curve. NaN is a gap. */
-export type Sparkline = {
-  readonly key: string;
-  readonly steps: readonly number[];
-  readonly values: readonly number[];
 };
 
 /** Why a query line is none, and where. */
@@ -67,7 +61,7 @@ export type TableData = {
     path: string,
     numbers: readonly string[],
   ): Promise<{ readonly groups: readonly FoundGroup[]; readonly total: number }>;
-  curves(runIds: readonly string[], metric: string): Promise<ReadonlyMap<string, Sparkline>>;
+  readonly curves: ReadSmallCurves;
   /** Undefined for a line that is a query. */
   problemOf(text: string): LineProblem | undefined;
   complete(text: string, caret: number, columns: readonly RunColumn[]): QueryCompletion;
@@ -140,7 +134,8 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
       }));
       return { groups: named, total };
     },
-    curves: (runIds, metric) => readSmallCurves(store, runIds, metric),
+    curves:
+      offeredSmallCurves(store) ?? ((runIds, metric) => readSmallCurves(store, runIds, metric)),
     problemOf: (text) => {
       const read = parseRunQuery(text);
       return read.kind === 'error' ? read : undefined;
