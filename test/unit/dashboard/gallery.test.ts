@@ -97,7 +97,7 @@ test('the list, its columns and its small curves cost no fetch; a run costs one'
     columns: ['config.lr', 'metrics.train/loss.last'],
   });
   expect(total).toBe(2);
-  expect(rows.map(({ name }) => name).toSorted()).toEqual(['run 1', 'run 2']);
+  expect(new Set(rows.map(({ name }) => name))).toEqual(new Set(['run 1', 'run 2']));
   const curves = await tableData(store).curves(
     rows.map(({ id }) => id),
     '',
@@ -119,7 +119,7 @@ test('runs that are opened together are told apart', async () => {
   const lasts = await Promise.all(
     readers.map(async (one) => (await one.readSeries()).series[0]?.values.at(-1)),
   );
-  expect(lasts.toSorted()).toEqual([0.001 / 40, 0.01 / 40, 0.1 / 40]);
+  expect(new Set(lasts)).toEqual(new Set([0.001 / 40, 0.01 / 40, 0.1 / 40]));
 });
 
 test('a file that is not there, or has another run, is an error of that run, and is tried again', async () => {
@@ -135,5 +135,5 @@ test('a file that is not there, or has another run, is an error of that run, and
   const wrong = await opened(undefined, swapped);
   await expect(openRun(wrong.store, first?.run.id ?? '')).rejects.toThrow('does not have the run');
   const html = await opened(() => new Response('<!doctype html><p>Not found'));
-  await expect(openRun(html.store, first?.run.id ?? '')).rejects.toThrow();
+  await expect(openRun(html.store, first?.run.id ?? '')).rejects.toThrow('does not have the run');
 });
