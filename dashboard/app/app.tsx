@@ -45,7 +45,8 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
   useSignalEffect(() => {
     // Dropped files need no network: what shows them is loaded with the first of them.
     if (!sources.value.some(({ id }) => id === 'files')) return;
-    for (const load of [loadRunPage, loadComparePage]) load().catch(() => undefined);
+    const loadComparison = async (): Promise<void> => (await loadComparePage()).loadTabs();
+    for (const load of [loadRunPage, loadComparison]) load().catch(() => undefined);
   });
   return (
     <>
@@ -154,8 +155,8 @@ function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Elemen
 
 const loadRunPage = (): Promise<typeof import('../run/run-page.tsx')> =>
   import('../run/run-page.tsx');
-const loadComparePage = (): Promise<typeof import('../compare/compare-view.tsx')> =>
-  import('../compare/compare-view.tsx');
+const loadComparePage = (): Promise<typeof import('../compare/page/compare-view.tsx')> =>
+  import('../compare/page/compare-view.tsx');
 
 /** The page that the address names. */
 function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {

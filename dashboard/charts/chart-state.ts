@@ -19,6 +19,7 @@ import { PALETTE_SIZE, type CurveStyle } from '../theme/curve-styles.ts';
 import { seriesColor } from '../theme/palette.ts';
 import { curveOf, placedOn } from './chart-data.ts';
 import { isPlainAxis, metricOfAxis } from './plot/chart-settings.ts';
+import type { CurveSpread } from './plot/curve-paths.ts';
 import { viewSettings, zoomOf, zoomTo, type ChartView } from './chart-view.ts';
 import { colorIndex, type MetricGroup } from './group.ts';
 import type { ShownCurve } from './legend.tsx';
@@ -54,6 +55,8 @@ export type ChartProps = {
   readonly styleOf?: (key: string) => CurveStyle;
   /** Called with the style that somebody chose for a curve; without it none can be chosen. */
   readonly onStyle?: (key: string, style: CurveStyle) => void;
+  /** The band around a curve that is the mean of others. */
+  readonly spreadOf?: (key: string) => CurveSpread | undefined;
   /** Spans of the x axis that are coloured. */
   readonly bands?: ReadonlySignal<readonly ChartBand[]>;
   /** What happened at steps: alerts, phases, events, notes. */
@@ -192,7 +195,9 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
         if (points === undefined) return [];
         const amount = isHidden ? 0 : smoothing.amount;
         const curve = curveOf(key, color, points, { ...smoothing, amount }, width);
-        return [{ ...curve, hasAll: one.standsFor === undefined, style, isHidden, series: one }];
+        const hasAll = one.standsFor === undefined;
+        const spread = props.spreadOf?.(key);
+        return [{ ...curve, hasAll, style, isHidden, series: one, spread }];
       });
       if (metric !== undefined) measure(measured, made);
       curves.value = made;

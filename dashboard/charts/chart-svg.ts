@@ -8,8 +8,15 @@ import type { Drawing } from './metric-chart.ts';
 import { svgDocument, svgTag, svgText } from './save/save-svg.ts';
 import { tickIncrements, ticksBetween } from './plot/value-axis.ts';
 import { axisWord, incrementsOf, xTickTexts } from './plot/axis-ticks.ts';
-import { PathText, traceEnvelope, traceLine } from './plot/curve-paths.ts';
-import { bandsInSight, FAINT_ALPHA, lookOf, markPath, marksInSight } from './draw-curves.ts';
+import { PathText, traceEnvelope, traceLine, traceSpread } from './plot/curve-paths.ts';
+import {
+  bandsInSight,
+  FAINT_ALPHA,
+  lookOf,
+  markPath,
+  marksInSight,
+  SPREAD_ALPHA,
+} from './draw-curves.ts';
 import { leftOf, topOf, type PlotFrame, type ScaleSpan } from './plot/plot-frame.ts';
 
 /** What a file of a chart says around its curves. */
@@ -135,6 +142,13 @@ function curveTags(
     const curve = curves[at];
     if (curve === undefined) continue;
     const drawing = lookOf(drawn, frame.width);
+    if (curve.spread !== undefined) {
+      const path = new PathText();
+      traceSpread(frame, curve.spread, path);
+      behind.unshift(
+        svgTag('path', { d: path.d, fill: curve.color, 'fill-opacity': SPREAD_ALPHA }),
+      );
+    }
     if (drawing.behind !== undefined) {
       const path = new PathText();
       const isLine = drawing.behind === 'line';

@@ -3,7 +3,7 @@ import { dashOf } from '../theme/curve-styles.ts';
 import type { ChartData, DrawnCurve } from './chart-data.ts';
 import type { ShownCurve } from './legend.tsx';
 import type { ChartBand } from './metric-chart.ts';
-import { traceEnvelope, traceLine } from './plot/curve-paths.ts';
+import { traceEnvelope, traceLine, traceSpread } from './plot/curve-paths.ts';
 import { leftOf, topOf, type PlotFrame } from './plot/plot-frame.ts';
 import type { NonFiniteKind } from './reduce.ts';
 
@@ -16,6 +16,8 @@ const MARK_SPACING_PX = 7;
 const LINE_SPACING_PX = 24;
 /** How faint the points of a curve are behind its line. */
 export const FAINT_ALPHA = 0.28;
+/** How faint the band around a mean is. */
+export const SPREAD_ALPHA = 0.17;
 const BAND_ALPHA = 0.11;
 const BAND_MARKED_ALPHA = 0.16;
 
@@ -49,6 +51,15 @@ export function drawCurves(
   ctx.rect(frame.left, frame.top, frame.width, frame.height);
   ctx.clip();
   ctx.lineJoin = 'round';
+  for (const { color, spread } of curves) {
+    if (spread === undefined) continue;
+    const path = new Path2D();
+    traceSpread(frame, spread, path);
+    ctx.fillStyle = color;
+    ctx.globalAlpha = SPREAD_ALPHA;
+    fillPath(ctx, path);
+    ctx.globalAlpha = 1;
+  }
   // Lines are in front of what lies behind any curve.
   for (const part of ['behind', 'front'] as const)
     for (const [at, drawn] of data.curves.entries()) {

@@ -12,6 +12,7 @@ import type { ChartCurve } from './chart-data.ts';
 import type { ChartState } from './chart-state.ts';
 import type { ChartView } from './chart-view.ts';
 import { legendName } from './group.ts';
+import type { CurveSpread } from './plot/curve-paths.ts';
 import { indexAt } from './tooltip-rows.ts';
 
 /** A curve of a panel, which may be switched off. */
@@ -19,6 +20,8 @@ export type ShownCurve = ChartCurve & {
   readonly style: CurveStyle;
   readonly isHidden: boolean;
   readonly series: SampleSeries;
+  /** The band around a curve that is the mean of others. */
+  readonly spread?: CurveSpread | undefined;
 };
 
 /** What a curve is called in its chart. */

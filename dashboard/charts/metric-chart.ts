@@ -10,6 +10,7 @@ import type { XRange } from './reduce.ts';
 import {
   innerRange,
   linearRange,
+  withSpreads,
   logRange,
   valueExtent,
   type InnerRange,
@@ -131,12 +132,18 @@ export class MetricChart {
     plot.setCursor({ left, top: x === undefined ? -10 : plot.over.clientHeight / 2 });
   }
 
-  #measure({ settings }: ChartModel): void {
+  #measure({ curves, range, settings }: ChartModel): void {
     const lines = (this.#data?.curves ?? []).flatMap(({ line, points }) =>
       line === undefined ? [points.ys] : [points.ys, line.ys],
     );
     this.#outliers = settings.skipsOutliers ? innerRange(lines, settings.logY) : undefined;
-    const seen = this.#outliers ?? valueExtent(lines);
+    const seen =
+      this.#outliers ??
+      withSpreads(
+        valueExtent(lines),
+        curves.flatMap(({ spread }) => spread ?? []),
+        range,
+      );
     const [low, high] = settings.logY
       ? logRange(seen.min, seen.max)
       : linearRange(seen.min, seen.max);

@@ -1,7 +1,7 @@
-/** One metric of several runs, read as the runs grow. */
+/** Metrics of several runs, read as the runs grow. */
 import { hasTimes, openRun, type RunReader, type Store } from 'quark-sdk';
 import { groupMetrics, lossKey } from '../charts/group.ts';
-import { countBy } from '../parts/maps.ts';
+import { countBy, getOrMake } from '../parts/maps.ts';
 import { runNames } from '../parts/run-name.ts';
 import {
   metricKeysOf,
@@ -19,13 +19,18 @@ import {
 } from '../series/series.ts';
 import { nextTurn } from '../parts/turns.ts';
 
-/** Most runs in one chart: more cannot be told apart. */
+/** Most curves in one chart: more cannot be told apart. */
 export const MAX_COMPARED = 24;
+/** Most runs whose curves are read, where groups of them are one curve each. */
+export const MAX_GROUPED = 120;
 
 /** Runs that are read at the same time. */
 const AT_ONCE = 4;
 
-type ComparedRun = Growing & { readonly reader: RunReader; keys: readonly string[] };
+type ComparedRun = { readonly reader: RunReader; keys: readonly string[] };
+
+/** Metrics that are read together: those that somebody came to see at the same time. */
+type MetricBatch = { readonly keys: ReadonlySet<string>; readonly runs: Map<string, Growing> };
 
 /** Runs beside each other. */
 export class CompareFeed {
@@ -34,8 +39,9 @@ export class CompareFeed {
   #runIds: readonly string[] = [];
   readonly #runs = new Map<string, ComparedRun>();
   readonly #failures = new Map<string, unknown>();
-  #metric: string | undefined;
-  #wanted: string | undefined;
+  #batches: readonly MetricBatch[] = [];
+  /** Metrics that are looked at; undefined: the loss that most runs have. */
+  #wanted: ReadonlySet<string> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #names: ReadonlyMap<string, string> = new Map();
   /** Counts up whenever something came. */
@@ -48,18 +54,19 @@ export class CompareFeed {
     this.#readSeries = seriesReader(store);
   }
 
-  /** Which runs are read from now on: the first {@link MAX_COMPARED} of these. What is known of them already stays. */
-  show(runIds: readonly string[]): void {
-    const wanted = runIds.slice(0, MAX_COMPARED);
+  /** Which runs are read from now on: the first `most` of these. What is known of them already stays. */
+  show(runIds: readonly string[], most: number = MAX_COMPARED): void {
+    const wanted = runIds.slice(0, most);
     if (wanted.join() !== this.#runIds.join()) this.revision += 1;
     this.#runIds = wanted;
-    for (const known of [this.#runs, this.#failures])
+    for (const known of [this.#runs, this.#failures, ...this.#batches.map(({ runs }) => runs)])
       for (const runId of known.keys()) if (!this.#runIds.includes(runId)) known.delete(runId);
   }
 
-  /** The metric that is read: the one asked for, else the loss that most runs have. */
+  /** The metric of a single chart: the one asked for, else the loss that most runs have. Undefined until it is read. */
   get metric(): string | undefined {
-    return this.#metric;
+    const [first] = this.#wanted ?? [];
+    return first ?? this.#bestMetric();
   }
   /** Ids of the runs that are there, in the order asked for. */
   get runIds(): readonly string[] {
@@ -81,35 +88,49 @@ export class CompareFeed {
   nameOf(runId: string): string {
     return this.#names.get(runId) ?? runId;
   }
-  /** The metric of a run; undefined where it has none. */
-  get(runId: string): SampleSeries | undefined {
-    return this.#metric === undefined ? undefined : this.#runs.get(runId)?.series.get(this.#metric);
+  /** A metric of a run; undefined where it has none. By default that of a single chart. */
+  get(runId: string, metric: string | undefined = this.metric): SampleSeries | undefined {
+    return metric === undefined ? undefined : this.#seriesOf(runId, metric)?.get(metric);
+  }
+  /** Whether a metric has been asked for, and read of each run that is there. */
+  isRead(metric: string): boolean {
+    const runs = this.#batchOf(metric)?.runs;
+    return runs !== undefined && this.runIds.every((runId) => runs.has(runId));
   }
   /** Where the curve of a run begins on the axes of time and epochs. */
-  originOf(runId: string): { startMs: number; scale: SeriesSet['epochScale'] } {
+  originOf(
+    runId: string,
+    metric: string | undefined = this.metric,
+  ): { startMs: number; scale: SeriesSet['epochScale'] } {
     const run = this.#runs.get(runId);
+    const series = metric === undefined ? undefined : this.#seriesOf(runId, metric);
     return {
       startMs: run === undefined ? 0 : Date.parse(run.reader.run.startedAt),
-      scale: (run?.series ?? new SeriesSet()).epochScale,
+      scale: (series ?? new SeriesSet()).epochScale,
     };
   }
-  /** From the first to the last point of any run. */
-  extent(axis: XAxis): PointRange {
+  /** From the first to the last point of a metric of any run, or of all metrics that are read. */
+  extent(axis: XAxis, metric?: string): PointRange {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
-    for (const [runId, { series }] of this.#runs) {
-      const range = series.extent(axis, this.originOf(runId).startMs);
-      min = Math.min(min, range?.min ?? min);
-      max = Math.max(max, range?.max ?? max);
-    }
+    const batches = metric === undefined ? this.#batches : [this.#batchOf(metric)];
+    for (const batch of batches)
+      for (const [runId, { series }] of batch?.runs ?? []) {
+        const { startMs } = this.originOf(runId);
+        const range = series.extent(axis, startMs, metric === undefined ? undefined : [metric]);
+        min = Math.min(min, range?.min ?? min);
+        max = Math.max(max, range?.max ?? max);
+      }
     return min <= max ? { min, max } : { min: 0, max: 1 };
   }
 
   /** Whether the points of a run lie on one vertical line of this axis, or nowhere on it, though another axis separates them. */
   isOneLine(runId: string, axis: XAxis): boolean {
-    const { pointCount = 0 } = this.#runs.get(runId)?.series ?? {};
+    const hasPoints = this.#batches.some(
+      ({ runs }) => (runs.get(runId)?.series.pointCount ?? 0) > 0,
+    );
     return (
-      pointCount > 0 &&
+      hasPoints &&
       !this.#isSeparated(runId, axis) &&
       X_AXES.some((one) => this.#isSeparated(runId, one))
     );
@@ -121,9 +142,16 @@ export class CompareFeed {
     return this.#runsOn(axis) > 0 && this.#runsOn(axis) === Math.max(...counts);
   }
 
-  /** Reads this metric from now on; undefined: the loss that most runs have. */
+  /** Reads this metric alone from now on; undefined: the loss that most runs have. */
   choose(metric: string | undefined): void {
-    this.#wanted = metric;
+    this.#wanted = metric === undefined ? undefined : new Set([metric]);
+    this.#batches = [];
+    this.revision += 1;
+  }
+
+  /** Reads these metrics from now on, and those that were read before as long as one that is read with them is looked at. */
+  look(metrics: ReadonlySet<string>): void {
+    this.#wanted = metrics;
   }
 
   /** Reads what has come since. `onPart` is called between parts. True when something has. One reading waits for the one before. */
@@ -139,29 +167,46 @@ export class CompareFeed {
       await nextTurn();
     });
     this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
-    const metric = this.#wanted ?? this.#bestMetric();
-    if (metric !== this.#metric) {
-      this.#metric = metric;
-      for (const run of this.#runs.values()) {
-        run.series = new SeriesSet();
-        run.next = 0;
-      }
-      this.revision += 1;
-    }
-    if (metric !== undefined)
-      await inBatches([...this.#runs.values()], (runs) =>
+    for (const batch of this.#wantedBatches()) {
+      await inBatches(this.runIds, (runIds) =>
         Promise.all(
-          runs.map((run) =>
-            readInto(run, this.#readSeries, { runId: run.reader.run.id, metricKey: metric }, () => {
+          runIds.map(async (runId) => {
+            const target = getOrMake(batch.runs, runId, () => ({
+              series: new SeriesSet(),
+              next: 0,
+            }));
+            await readInto(target, this.#readSeries, { runId, metricKeys: [...batch.keys] }, () => {
               this.revision += 1;
               onPart();
-            }),
-          ),
+            });
+          }),
         ),
       );
+    }
     const hasNews = this.revision !== this.#toldRevision;
     this.#toldRevision = this.revision;
     return hasNews;
+  }
+
+  /** The batches of what is looked at; what nobody has looked at before becomes one of its own. */
+  #wantedBatches(): readonly MetricBatch[] {
+    const best = this.#wanted === undefined ? this.#bestMetric() : undefined;
+    const wanted = this.#wanted ?? new Set(best === undefined ? [] : [best]);
+    const known = new Set(this.#batches.flatMap(({ keys }) => [...keys]));
+    const keys = new Set([...wanted].filter((key) => !known.has(key)));
+    if (keys.size > 0) {
+      this.#batches = [...this.#batches, { keys, runs: new Map() }];
+      this.revision += 1;
+    }
+    return this.#batches.filter((batch) => [...batch.keys].some((key) => wanted.has(key)));
+  }
+
+  #batchOf(metric: string): MetricBatch | undefined {
+    return this.#batches.find(({ keys }) => keys.has(metric));
+  }
+
+  #seriesOf(runId: string, metric: string): SeriesSet | undefined {
+    return this.#batchOf(metric)?.runs.get(runId)?.series;
   }
 
   async #open(runId: string): Promise<void> {
@@ -169,7 +214,7 @@ export class CompareFeed {
       let run = this.#runs.get(runId);
       if (run === undefined) {
         const reader = await openRun(this.#store, runId);
-        run = { reader, keys: [], series: new SeriesSet(), next: 0 };
+        run = { reader, keys: [] };
         this.#runs.set(runId, run);
         this.#failures.delete(runId);
         this.revision += 1;
@@ -194,7 +239,7 @@ export class CompareFeed {
   #isSeparated(runId: string, axis: XAxis): boolean {
     const run = this.#runs.get(runId);
     if (run === undefined || (axis === 'time' && !hasTimes(run.reader.run))) return false;
-    return run.series.separates(axis);
+    return this.#batches.some(({ runs }) => runs.get(runId)?.series.separates(axis) === true);
   }
 
   /** A loss that half of the runs have at least, else what most have. */

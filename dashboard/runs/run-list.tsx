@@ -45,7 +45,7 @@ type ComparisonProps = { readonly store: Store; readonly runIds: readonly string
 
 /** Charts are loaded where there are any. */
 const loadComparison = async (): Promise<{ default: ComponentType<ComparisonProps> }> => {
-  const { Comparison } = await import('../compare/compare-view.tsx');
+  const { Comparison } = await import('../compare/one-chart.tsx');
   return { default: Comparison };
 };
 

@@ -8,8 +8,8 @@ import type { SeriesSet } from './series.ts';
 /** What to read of a run. */
 export type PageSeriesQuery = {
   readonly runId: string;
-  /** Only this metric. */
-  readonly metricKey?: string;
+  /** Only these metrics. */
+  readonly metricKeys?: readonly string[];
   /** Only rows from this sequence number on. */
   readonly sequenceMin: number;
 };
@@ -36,12 +36,12 @@ export function seriesReader(store: Store): ReadSeries {
 export function windowReader(store: Store, rows?: number): ReadSeries {
   const window = new SegmentWindow(store, rows);
   const readers = new Map<string, Promise<RunReader>>();
-  return async ({ runId, metricKey, sequenceMin }) => {
+  return async ({ runId, metricKeys, sequenceMin }) => {
     const opening = getOrMake(readers, runId, () => openRun(window.store, runId));
     opening.catch(() => readers.delete(runId));
     const read = await (
       await opening
-    ).readSeries({ sequenceMin, ...(metricKey === undefined ? {} : { metricKeys: [metricKey] }) });
+    ).readSeries({ sequenceMin, ...(metricKeys === undefined ? {} : { metricKeys }) });
     const end = window.endOf(runId, 'metrics');
     return {
       ...read,

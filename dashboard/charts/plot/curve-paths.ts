@@ -7,6 +7,14 @@ export type LinePoints = {
   readonly ys: readonly (number | null)[];
 };
 
+/** How far other curves lie around one: the band of a mean. NaN where there is none. All arrays have the same length. */
+export type CurveSpread = {
+  /** On the axis of the chart, ascending. */
+  readonly positions: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+};
+
 /** What takes a path: a `Path2D`, or {@link PathText}. */
 export type PathSink = {
   moveTo(x: number, y: number): void;
@@ -52,6 +60,26 @@ export function traceLine(frame: PlotFrame, { xs, ys }: LinePoints, path: PathSi
     if (isDown) path.lineTo(left, top);
     else path.moveTo(left, top);
     isDown = true;
+  }
+}
+
+/** Goes around a band, one closed path for each part without a gap. Values that a scale has no position for are at its foot. */
+export function traceSpread(frame: PlotFrame, spread: CurveSpread, path: PathSink): void {
+  const { high, low, positions } = spread;
+  for (let from = 0; from < positions.length;) {
+    let to = from;
+    while (to < positions.length && !Number.isNaN(low[to]) && !Number.isNaN(high[to])) to += 1;
+    if (to - from > 1) {
+      for (let at = from; at < to; at += 1) {
+        const point = [leftOf(frame, positions[at] ?? 0), topOf(frame, high[at] ?? 0)] as const;
+        if (at === from) path.moveTo(near(point[0]), near(point[1]));
+        else path.lineTo(near(point[0]), near(point[1]));
+      }
+      for (let at = to - 1; at >= from; at -= 1)
+        path.lineTo(near(leftOf(frame, positions[at] ?? 0)), near(topOf(frame, low[at] ?? 0)));
+      path.closePath();
+    }
+    from = to + 1;
   }
 }
 

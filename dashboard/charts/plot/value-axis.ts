@@ -1,5 +1,7 @@
 /** The linear value axis: its range and its ticks, for values of any size that a double can have. */
 
+import type { CurveSpread } from './curve-paths.ts';
+
 /** Differences below this share of the values are rounding, not a curve. */
 const ROUNDING = 1e-12;
 /** Ends of the axis stay below this, so that their difference is a number. */
@@ -38,6 +40,26 @@ export function valueExtent(lines: readonly (readonly (number | null | undefined
   const range = { min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY };
   for (const line of lines)
     for (const value of line) if (typeof value === 'number') widen(range, value);
+  return range;
+}
+
+/**
+ * The extent of lines with the bands around them in a part of the x axis. An interval of two runs may be a hundred times as wide as what they
+ * do: a band widens the axis by the extent of the lines to each side at most, and goes on beyond it.
+ */
+export function withSpreads(
+  lines: { readonly min: number; readonly max: number },
+  spreads: readonly CurveSpread[],
+  within: { readonly min: number; readonly max: number },
+): { readonly min: number; readonly max: number } {
+  const room = Math.max(lines.max - lines.min, Math.abs(lines.max) * 0.05);
+  const range = { ...lines };
+  for (const { high, low, positions } of spreads)
+    for (const [at, position] of positions.entries()) {
+      if (position < within.min || position > within.max) continue;
+      widen(range, Math.max(low[at] ?? Number.NaN, lines.min - room));
+      widen(range, Math.min(high[at] ?? Number.NaN, lines.max + room));
+    }
   return range;
 }
 

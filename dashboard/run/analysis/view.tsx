@@ -2,7 +2,6 @@
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { PhaseName } from 'quark-sdk';
 import { widenedRange } from '../../charts/plot/chart-range.ts';
 import {
   ALL_PANELS,
@@ -27,6 +26,7 @@ import { ErrorNotice, SectionHead, errorText, Waiting, Warning } from '../../par
 import { t } from '../../parts/t.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { seriesColor } from '../../theme/palette.ts';
+import { phaseColor } from '../../theme/phase-color.ts';
 import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
@@ -255,20 +255,6 @@ function bandsOf(phases: RunAnalysis['phases'], marked: XRange | undefined): rea
   if (marked === undefined) return bands;
   const { min, max } = marked;
   return [...bands, { start: min, end: max, color: seriesColor(0), label: '', isMarked: true }];
-}
-
-/** Each phase has a colour of its own in the palette of curves; divergence that of alarm. */
-const PHASE_COLORS: Readonly<Record<PhaseName, number>> = {
-  initialization_adaptation: 7,
-  rapid_learning: 2,
-  stabilization: 0,
-  stagnation: 4,
-  overfitting_onset: 1,
-  divergence: 5,
-};
-
-function phaseColor(name: PhaseName): string {
-  return seriesColor(PHASE_COLORS[name]);
 }
 
 function Alerts(props: {

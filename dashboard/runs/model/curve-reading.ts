@@ -46,7 +46,8 @@ async function seriesOf(
 ): Promise<SampleSeries | undefined> {
   const series = new SeriesSet();
   const overview = await readOverview(store, runId, metricKey);
-  if (overview === undefined) await readInto({ series, next: 0 }, read, { runId, metricKey });
+  if (overview === undefined)
+    await readInto({ series, next: 0 }, read, { runId, metricKeys: [metricKey] });
   else series.take(overviewSeries(overview).read);
   return series.get(metricKey);
 }

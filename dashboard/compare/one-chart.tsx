@@ -1,4 +1,4 @@
-/** Several runs in one chart. */
+/** One metric of several runs in one chart. */
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -13,13 +13,11 @@ import type { MetricGroup } from '../charts/group.ts';
 import type { PanelContext } from '../charts/chart-state.ts';
 import { Panel } from '../charts/panel.tsx';
 import { isGrowing } from '../dropped/dropped-files.ts';
-import { countText } from '../parts/format.ts';
 import { usePolling } from '../parts/hooks.ts';
-import { Crumb, ErrorNotice, errorText, Warning } from '../parts/notices.tsx';
+import { ErrorNotice, errorText, Warning } from '../parts/notices.tsx';
 import { hrefOf } from '../route/route.ts';
 import type { XAxis } from '../series/series.ts';
 import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
-import { ComparedMedia } from './compared-media.tsx';
 import { chooseStyle, giveStyles, styleOfRun } from './run-styles.ts';
 import './style.css';
 
@@ -31,21 +29,6 @@ const SHOW_EVERY_MS = 200;
 const MAX_LISTED_METRICS = 1000;
 
 type ComparisonProps = { readonly store: Store; readonly runIds: readonly string[] };
-
-/** The page that compares runs. */
-export default function ComparePage(props: ComparisonProps): JSX.Element {
-  return (
-    <div class="page compare-page">
-      <header class="page-head">
-        <Crumb />
-        <h1>Comparison</h1>
-        <p class="page-sub">{countText(props.runIds.length, 'run')}</p>
-      </header>
-      <Comparison {...props} />
-      <ComparedMedia {...props} />
-    </div>
-  );
-}
 
 /** One metric of several runs in one chart, with its controls. */
 export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
