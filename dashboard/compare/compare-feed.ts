@@ -24,6 +24,9 @@ export const MAX_COMPARED = 24;
 /** Most runs whose curves are read, where groups of them are one curve each. */
 export const MAX_GROUPED = 120;
 
+/** For how long it is taken for known how the runs stand. */
+const FRESH_MS = 200;
+
 /** Runs that are read at the same time. */
 const AT_ONCE = 4;
 
@@ -40,9 +43,10 @@ export class CompareFeed {
   readonly #runs = new Map<string, ComparedRun>();
   readonly #failures = new Map<string, unknown>();
   #batches: readonly MetricBatch[] = [];
-  /** Metrics that are looked at; undefined: the loss that most runs have. */
+  /** Metrics that are wanted; undefined: the loss that most runs have. */
   #wanted: ReadonlySet<string> | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  #reloadedMs = Number.NEGATIVE_INFINITY;
   #names: ReadonlyMap<string, string> = new Map();
   /** Counts up whenever something came. */
   revision = 0;
@@ -149,8 +153,8 @@ export class CompareFeed {
     this.revision += 1;
   }
 
-  /** Reads these metrics from now on, and those that were read before as long as one that is read with them is looked at. */
-  look(metrics: ReadonlySet<string>): void {
+  /** Reads these metrics from now on, and those that were read before as long as one that is read with them is wanted. */
+  want(metrics: ReadonlySet<string>): void {
     this.#wanted = metrics;
   }
 
@@ -162,10 +166,14 @@ export class CompareFeed {
   }
 
   async #poll(onPart: () => void): Promise<boolean> {
-    await inBatches(this.#runIds, async (runIds) => {
+    // A chart that comes on screen asks at once; what the runs are was read just before.
+    const isFresh = performance.now() - this.#reloadedMs < FRESH_MS;
+    const opened = isFresh ? this.#runIds.filter((id) => !this.#runs.has(id)) : this.#runIds;
+    await inBatches(opened, async (runIds) => {
       await Promise.all(runIds.map((runId) => this.#open(runId)));
       await nextTurn();
     });
+    if (!isFresh) this.#reloadedMs = performance.now();
     this.#names = runNames([...this.#runs.values()].map(({ reader }) => reader.run));
     for (const batch of this.#wantedBatches()) {
       await inBatches(this.runIds, (runIds) =>
@@ -188,7 +196,7 @@ export class CompareFeed {
     return hasNews;
   }
 
-  /** The batches of what is looked at; what nobody has looked at before becomes one of its own. */
+  /** The batches of what is wanted; what nobody has wanted before becomes one of its own. */
   #wantedBatches(): readonly MetricBatch[] {
     const best = this.#wanted === undefined ? this.#bestMetric() : undefined;
     const wanted = this.#wanted ?? new Set(best === undefined ? [] : [best]);

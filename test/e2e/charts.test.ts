@@ -122,7 +122,7 @@ describe('the charts', () => {
 
   it('tell twelve runs apart, and leave one that diverged out', { timeout: LIMIT_MS }, async () => {
     await page.goto(`${server.url}#/compare?runs=${runIds.join()}`);
-    const swatches = page.locator('.swatch-button');
+    const swatches = page.locator('.run-legend .swatch-button');
     await expect.poll(() => swatches.count(), { timeout: PATIENCE_MS }).toBe(12);
     const styles = (): Promise<string[]> =>
       swatches.evaluateAll((all) =>
@@ -132,7 +132,7 @@ describe('the charts', () => {
 
     await page.getByLabel('Ignore outliers').check();
     await expect
-      .poll(() => page.getByTestId('outliers').innerText())
+      .poll(() => panel(page, 'train/loss').getByTestId('outliers').innerText())
       .toMatch(/^outliers up to 1.*e7 cut off$/);
     await swatches.nth(2).click();
     await page.getByRole('button', { name: 'dotted rose', exact: true }).click();
@@ -192,18 +192,19 @@ describe('the charts', () => {
   });
 
   longTest(
-    'show another metric, and the one before on the way back',
+    'of a comparison are found by name, and the tab before is shown on the way back',
     { timeout: LIMIT_MS },
     async () => {
       await page.goto(`${server.url}#/compare?runs=${runIds.slice(0, 3).join()}`);
-      const metric = page.getByLabel('Metric');
-      await expect.poll(() => metric.inputValue(), { timeout: PATIENCE_MS }).toBe('train/loss');
-      await metric.selectOption('optimizer/lr');
-      await expect.poll(hash).toContain('metric=optimizer/lr');
+      await panel(page, 'train/loss').waitFor();
+      await page.getByLabel('Search metrics').fill('optimizer');
+      await expect.poll(() => panel(page, 'train/loss').count()).toBe(0);
+      await panel(page, 'optimizer/lr').waitFor();
+      await expect.poll(hash).toContain('find=optimizer');
+      await page.getByRole('tab', { name: 'Values' }).click();
+      await expect.poll(hash).toContain('tab=values');
       await page.goBack();
-      await expect.poll(() => metric.inputValue()).toBe('train/loss');
-      await page.goForward();
-      await expect.poll(() => metric.inputValue()).toBe('optimizer/lr');
+      await panel(page, 'optimizer/lr').waitFor();
     },
   );
 

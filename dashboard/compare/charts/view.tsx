@@ -98,7 +98,7 @@ type Looked = {
   readonly set: (metric: string, isNear: boolean) => void;
 };
 
-/** The metrics that somebody looks at. Those that come at the same time are one change. */
+/** The metrics of charts that somebody is near. Those that come at the same time are one change. */
 function useLooked(state: ComparisonState, view: ChartView): Looked {
   const metrics = useSignal<ReadonlySet<string>>(new Set());
   const near = useRef(new Set<string>());
@@ -109,7 +109,7 @@ function useLooked(state: ComparisonState, view: ChartView): Looked {
     timer.current = setTimeout(() => {
       const axis = metricOfAxis(view.axis.peek());
       metrics.value = new Set(axis === undefined ? near.current : [...near.current, axis]);
-      state.feed.look(metrics.value);
+      state.feed.want(metrics.value);
     }, GATHER_MS);
   };
   useSignalEffect(() => {

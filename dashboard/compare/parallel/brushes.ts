@@ -9,6 +9,7 @@ export type Brushes = ReadonlyMap<string, Brush>;
 /** Shortest part. */
 const LEAST = 0.02;
 const STEP = 0.05;
+const ROUNDING = 1e-9;
 
 /** The brushes with this one; one that is too short to hold anything is taken away. */
 export function withBrush(brushes: Brushes, id: string, brush: Brush | undefined): Brushes {
@@ -29,7 +30,7 @@ export function goesThrough(
 ): boolean {
   return [...brushes].every(([id, { from, to }]) => {
     const share = shareOf(id);
-    return share !== undefined && share >= from && share <= to;
+    return share !== undefined && share >= from - ROUNDING && share <= to + ROUNDING;
   });
 }
 
@@ -52,6 +53,8 @@ export function brushByKey(
     const middle = (brush.from + brush.to) / 2;
     return { brush: { from: Math.max(0, middle - half), to: Math.min(1, middle + half) } };
   }
-  const from = Math.max(0, Math.min(1 - length, brush.from + shift));
-  return { brush: { from, to: from + length } };
+  // At the end of the axis the part becomes shorter.
+  const from = Math.max(0, Math.min(1 - LEAST, brush.from + shift));
+  const to = Math.min(1, Math.max(LEAST, brush.to + shift));
+  return { brush: { from, to } };
 }

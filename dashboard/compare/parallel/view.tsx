@@ -86,7 +86,7 @@ function Marked(props: {
       <span role="status">
         {brushes.value.size === 0
           ? t(
-              'Drag along an axis to keep the runs that go through it there; or focus it and use the arrow keys, plus, minus and Escape.',
+              'Drag along an axis to mark the runs that go through it there; or focus it and use the arrow keys, plus, minus and Escape.',
             )
           : tn(
               through.length,

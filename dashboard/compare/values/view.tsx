@@ -189,7 +189,7 @@ function useStepCurves(state: ComparisonState, metrics: readonly string[]): void
   const text = isAsked ? metrics.join('\n') : '';
   const most = grouping.value === undefined ? MAX_COMPARED : MAX_GROUPED;
   useMemo(() => {
-    feed.look(new Set(isAsked ? metrics : []));
+    feed.want(new Set(isAsked ? metrics : []));
     feed.show(runs.runIds, most);
   }, [text, most]);
   usePolling(

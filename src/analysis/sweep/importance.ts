@@ -71,7 +71,7 @@ export type ConfigImportanceOptions = {
 export const MIN_IMPORTANCE_RUNS: number = 8;
 /** From this number of runs on a forest has enough to learn from. */
 const FOREST_RUNS = 24;
-/** Settings that are looked at; of more, those with the fewest values. */
+/** Settings that are measured; of more, those with the fewest values. */
 const MAX_SETTINGS = 64;
 const TREES = 200;
 const HALVES = 40;
@@ -274,7 +274,7 @@ function notesOn(
     );
   if (cutCount > 0)
     notes.push(
-      `Only the ${MAX_SETTINGS} settings with the fewest values were looked at; ${cutCount} were not.`,
+      `Only the ${MAX_SETTINGS} settings with the fewest values were measured; ${cutCount} were not.`,
     );
   return notes;
 }

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+import { CompareFeed } from '../../../dashboard/compare/compare-feed.ts';
+import { ComparedRuns } from '../../../dashboard/compare/compared-runs.ts';
+import { GroupCurves } from '../../../dashboard/compare/charts/group-curves.ts';
+import { metricSections } from '../../../dashboard/compare/charts/sections.ts';
+import { brushByKey, goesThrough, withBrush } from '../../../dashboard/compare/parallel/brushes.ts';
+import { cutMiddle, quantityScale } from '../../../dashboard/compare/quantity-scale.ts';
+import { runs } from '../../support/property.ts';
+
+describe('the scale of a quantity', () => {
+  it('is logarithmic where values are positive and far apart', () => {
+    const scale = quantityScale([1e-4, 0.01, 0.1, null], undefined);
+    expect(scale.kind).toBe('log');
+    expect(scale.ticks.map(({ label }) => label)).toEqual(['1e-4', '0.01', '0.1']);
+    expect(scale.at(0)).toBeUndefined();
+    expect(scale.at(null)).toBeUndefined();
+    expect(quantityScale([0, 10, 1000], undefined).kind).toBe('linear');
+    expect(quantityScale([0, 10, 1000], true).at(0)).toBeUndefined();
+    expect(quantityScale([1, 2, 3], undefined)).toMatchObject({ kind: 'linear', fitsLog: false });
+  });
+
+  it('is of categories where any value is a text', () => {
+    const scale = quantityScale(['sgd', 'adam', 3, null], undefined);
+    expect(scale.kind).toBe('category');
+    expect(scale.ticks.map(({ label }) => label)).toEqual(['3', 'adam', 'sgd']);
+    expect(scale.at('adam')).toBe(0.5);
+    expect(scale.at(null)).toBeUndefined();
+  });
+
+  it('has every value on the axis, in its order', () => {
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+    fc.assert(
+      fc.property(fc.array(number, { minLength: 1, maxLength: 20 }), (values) => {
+        const { at } = quantityScale(values, undefined);
+        const sorted = values.toSorted((a, b) => a - b).map((value) => at(value) ?? -1);
+        for (const [i, share] of sorted.entries()) {
+          expect(share).toBeGreaterThanOrEqual(0);
+          expect(share).toBeLessThanOrEqual(1);
+          expect(share).toBeGreaterThanOrEqual((sorted[i - 1] ?? 0) - 1e-9);
+        }
+      }),
+      runs(100),
+    );
+  });
+});
+
+it('parts of axes are made, moved and taken away by keys', () => {
+  const first = brushByKey(undefined, 'ArrowUp')?.brush;
+  expect(first).toEqual({ from: 0.5, to: 1 });
+  expect(brushByKey(first, 'ArrowDown')?.brush?.from).toBeCloseTo(0.45, 12);
+  expect(brushByKey(first, 'ArrowUp')?.brush).toEqual({ from: 0.55, to: 1 });
+  expect(brushByKey(first, '-')?.brush?.from).toBeCloseTo(0.55, 12);
+  expect(brushByKey(first, 'Escape')).toEqual({ brush: undefined });
+  expect(brushByKey(first, 'a')).toBeUndefined();
+  const brushes = withBrush(new Map(), 'lr', { from: 0.9, to: 0.4 });
+  expect(brushes.get('lr')).toEqual({ from: 0.4, to: 0.9 });
+  expect(goesThrough(brushes, () => 0.4)).toBe(true);
+  expect(goesThrough(brushes, () => 0.3)).toBe(false);
+  expect(goesThrough(brushes, () => undefined)).toBe(false);
+  expect(withBrush(brushes, 'lr', { from: 0.5, to: 0.501 }).size).toBe(0);
+});
+
+it('names are cut in the middle, and metrics are in sections by the beginning of theirs', () => {
+  expect(cutMiddle('digits-lr0.001-seed-7', 11)).toBe('digit…eed-7');
+  expect(cutMiddle('😀😀😀😀', 3)).toBe('😀…😀');
+  expect(
+    metricSections(['train/loss', 'val/loss', 'lr', 'optimizer/lr', 'system/ram/used']).map(
+      ({ id, isMachine, metrics }) => [id, metrics.length, isMachine],
+    ),
+  ).toEqual([
+    ['', 3, false],
+    ['optimizer', 1, false],
+    ['system', 1, true],
+  ]);
+});
+
+describe('compared runs', () => {
+  it('have records, names and how they ended; curves of groups are means on the axis', async () => {
+    const store = createMemoryStore();
+    const ids: string[] = [];
+    for (let seed = 0; seed < 2; seed += 1) {
+      const session = await TrainingSession.startRun({
+        project: 'p',
+        storage: store,
+        name: `s${seed}`,
+        config: { seed },
+        handleSignals: false,
+      });
+      const metrics = new MetricsLogger(session);
+      for (let step = 0; step < 5; step += 1) {
+        metrics.log('train/loss', seed * 2 + step, { step: step * 2 });
+        metrics.log('val/loss', step, { step });
+      }
+      await session.endRun();
+      ids.push(session.runId);
+    }
+    const records = new ComparedRuns(store, [...ids, 'run_none', ids[0] ?? '']);
+    expect(await records.poll()).toBe(true);
+    expect(await records.poll()).toBe(false);
+    expect(records.runIds).toEqual([...ids, 'run_none']);
+    expect(records.summaries.map(({ run }) => run.name)).toEqual(['s0', 's1']);
+
+    const feed = new CompareFeed(store);
+    feed.show(ids);
+    feed.want(new Set());
+    await feed.poll();
+    expect(feed.isRead('train/loss')).toBe(false);
+    feed.want(new Set(['train/loss']));
+    await feed.poll();
+    expect(feed.isRead('train/loss')).toBe(true);
+    expect(feed.get(ids[0] ?? '', 'val/loss')).toBeUndefined();
+    const curves = new GroupCurves(feed);
+    const query = { metric: 'train/loss', runIds: ids, axis: 'step', kind: 'range' } as const;
+    const curve = curves.get('g', query);
+    expect([...(curve?.series.steps ?? [])]).toEqual([0, 2, 4, 6, 8]);
+    expect([...(curve?.series.values ?? [])]).toEqual([1, 2, 3, 4, 5]);
+    expect([...(curve?.band.high ?? [])]).toEqual([2, 3, 4, 5, 6]);
+    expect(curves.get('g', query)).toBe(curve);
+    expect(curves.get('g', { ...query, metric: 'none' })).toBeUndefined();
+    await store.close();
+  });
+});
