@@ -208,7 +208,7 @@ function Grip(props: {
       y={HEAD}
       width={2 * GRIP}
       height={PLOT}
-      tabIndex={0}
+      tabindex={0}
       role="slider"
       aria-orientation="vertical"
       aria-label={t('Part of {name}', { name: quantityName(quantity) })}
