@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { IconButton } from '../parts/controls.tsx';
 import { account, chooseSpace, signOut, space } from '../sources/server-access.ts';
+import { t } from '../parts/t.ts';
 
 /** Nothing without a key. */
 export function AccountMenu(): JSX.Element | null {
@@ -13,8 +14,8 @@ export function AccountMenu(): JSX.Element | null {
       {spaces.length > 1 && (
         <select
           class="space-select input"
-          aria-label="Space"
-          title="Space: a set of runs of your own, or one that somebody shares with you"
+          aria-label={t('Space')}
+          title={t('Space: a set of runs of your own, or one that somebody shares with you')}
           value={space.value}
           onChange={(event) => chooseSpace(event.currentTarget.value)}
         >
@@ -27,8 +28,8 @@ export function AccountMenu(): JSX.Element | null {
       )}
       <IconButton
         icon="leave"
-        title={`Signed in as ${user}. Sign out`}
-        label={`Signed in as ${user}. Sign out`}
+        title={t('Signed in as {user}. Sign out', { user })}
+        label={t('Signed in as {user}. Sign out', { user })}
         onClick={() => signOut()}
       />
     </span>

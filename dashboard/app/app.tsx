@@ -76,16 +76,21 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
 }
 
 const TITLES = {
-  runs: 'Runs · ',
-  compare: 'Comparison · ',
-  train: 'Train · ',
-  unknown: '',
+  runs: () => `${t('Runs')} · `,
+  compare: () => `${t('Comparison')} · `,
+  train: () => `${t('Train')} · `,
+  unknown: () => '',
 } as const;
 
 function titleOf(shown: PageRoute): string {
-  return `${shown.kind === 'run' ? `${shown.runId} · ` : TITLES[shown.kind]}Quark`;
+  return `${shown.kind === 'run' ? `${shown.runId} · ` : TITLES[shown.kind]()}Quark`;
 }
 
+const THEME_NAMES = {
+  system: () => t('system'),
+  light: () => t('light'),
+  dark: () => t('dark'),
+} as const;
 const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;
 
 function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
@@ -118,8 +123,11 @@ function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
       <IconButton
         class="theme-button"
         icon={THEME_ICONS[theme]}
-        label={`Theme: ${theme}. Change to ${nextTheme(theme)}.`}
-        title={`Theme: ${theme}`}
+        label={t('Theme: {theme}. Change to {next}.', {
+          theme: THEME_NAMES[theme](),
+          next: THEME_NAMES[nextTheme(theme)](),
+        })}
+        title={t('Theme: {theme}', { theme: THEME_NAMES[theme]() })}
         onClick={setting(themeChoice, nextTheme(theme))}
       />
     </header>

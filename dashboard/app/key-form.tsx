@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { refusal, signIn } from '../sources/server-access.ts';
+import { t } from '../parts/t.ts';
 
 /** Shown instead of the runs. */
 export function KeyForm(): JSX.Element {
@@ -30,12 +31,12 @@ export function KeyForm(): JSX.Element {
         <span class="disc tone-accent">
           <Icon name="key" />
         </span>
-        <h1>This server asks for a key</h1>
+        <h1>{t('This server asks for a key')}</h1>
         <p>
-          Give the user key that you were given, or make one where the server runs:{' '}
+          {t('Give the user key that you were given, or make one where the server runs:')}{' '}
           <code>quark keys create NAME</code>
         </p>
-        <label for="user-key">User key</label>
+        <label for="user-key">{t('User key')}</label>
         <div class="key-line row gap-10">
           {/* A password field, so that nobody reads along and the browser offers what it stores. */}
           <input
@@ -56,14 +57,17 @@ export function KeyForm(): JSX.Element {
             }}
           />
           <Button isPrimary type="submit" disabled={isBusy.value || text.value.trim() === ''}>
-            {isBusy.value ? 'Asking' : 'Open'}
+            {isBusy.value ? t('Asking') : t('Open')}
           </Button>
         </div>
         <p id="key-note" role={refusal.value === undefined ? undefined : 'alert'}>
-          {refusal.value ??
-            'It stays in this tab until you close it or sign out, and is sent to this server only.'}
+          {refusal.value ?? whereKept()}
         </p>
       </form>
     </section>
   );
+}
+
+function whereKept(): string {
+  return t('It stays in this tab until you close it or sign out, and is sent to this server only.');
 }

@@ -6,7 +6,6 @@ const NAMES: Readonly<Record<string, string>> = {
   shift: 'Shift',
   escape: 'Esc',
   enter: 'Enter',
-  space: 'Space',
   arrowup: '↑',
   arrowdown: '↓',
   arrowleft: '←',

@@ -12,6 +12,7 @@ import { ChartToolbar } from './chart-toolbar.tsx';
 import { groupMetrics, splitLarge } from './group.ts';
 import type { PanelContext } from './chart-state.ts';
 import { Panel } from './panel.tsx';
+import { t, tn } from '../parts/t.ts';
 
 /** Charts that are there at first; a hundred at once would hold the page up. */
 const SHOWN_AT_FIRST = 18;
@@ -59,7 +60,7 @@ export function ChartGrid(props: ChartGridProps): JSX.Element {
   const hiddenCount = groups.value.length - shownCount.value;
   return (
     <>
-      <h2 class="sr-only">Charts</h2>
+      <h2 class="sr-only">{t('Charts')}</h2>
       <ChartToolbar view={view} readShare={props.readShare} metrics={series.keys} />
       <div class="chart-grid">
         {groups.value.slice(0, shownCount.value).map((group) => (
@@ -84,7 +85,9 @@ function MoreCharts(props: { readonly count: number; readonly onMore: () => void
   return (
     <div ref={frame}>
       <Button class="more" onClick={props.onMore}>
-        {formatCount(props.count)} more charts
+        {tn(props.count, '{count} more chart', '{count} more charts', {
+          count: formatCount(props.count),
+        })}
       </Button>
     </div>
   );

@@ -65,7 +65,8 @@ function waysOf(chart: ChartState): readonly SaveWay[] {
 function fileOf(chart: ChartState): SvgFile {
   const drawing = chart.drawn.peek();
   const host = chart.host.current;
-  if (drawing === undefined || host === null) throw new Error('The chart has not been drawn yet.');
+  if (drawing === undefined || host === null)
+    throw new Error(t('The chart has not been drawn yet.'));
   const { curves, settings } = drawing.model;
   const { startMs } = chart.props.context.peek().originOf(curves[0]?.key ?? '');
   return chartSvg(drawing, {

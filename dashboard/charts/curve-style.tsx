@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { CURVE_STYLES, dashOf, styleName, type CurveStyle } from '../theme/curve-styles.ts';
 import { seriesColor } from '../theme/palette.ts';
+import { t } from '../parts/t.ts';
 
 const GAP_PX = 4;
 
@@ -49,8 +50,11 @@ export function CurveSwatch(props: {
         class="swatch-button"
         popovertarget={id}
         aria-expanded={isOpen.value}
-        aria-label={`Colour of ${props.name}: ${styleName(props.style)}`}
-        title="Choose colour and dashes"
+        aria-label={t('Colour of {name}: {style}', {
+          name: props.name,
+          style: styleName(props.style),
+        })}
+        title={t('Choose colour and dashes')}
       >
         <Swatch color={seriesColor(props.style.color)} dash={props.style.dash} />
       </button>
@@ -60,7 +64,7 @@ export function CurveSwatch(props: {
         class="style-menu floating"
         popover="auto"
         role="group"
-        aria-label={`Colours and dashes for ${props.name}`}
+        aria-label={t('Colours and dashes for {name}', { name: props.name })}
         onToggle={(event) => {
           isOpen.value = event.newState === 'open';
         }}

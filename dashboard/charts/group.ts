@@ -4,6 +4,7 @@
  */
 
 import { getOrMake } from '../parts/maps.ts';
+import { t } from '../parts/t.ts';
 
 /** Namespaces that name a part of the data, in the order in which they are listed. */
 export const SPLITS: readonly string[] = [
@@ -58,21 +59,41 @@ export function lossKey(keys: readonly string[]): string | undefined {
 }
 
 /** Charts of the machine: which metrics are one picture. */
-const MACHINE_GROUPS: readonly { readonly title: string; readonly pattern: RegExp }[] = [
-  { title: 'load (percent)', pattern: /_percent$/ },
-  { title: 'step time (ms)', pattern: /^system\/runtime\/.*_ms$/ },
-  { title: 'blocked page (ms)', pattern: /^system\/page\/.*_ms$/ },
-  { title: 'memory of the program', pattern: /^system\/(process|page)\/.*bytes$/ },
-  { title: 'memory of the machine', pattern: /^system\/(ram|gpu)\/.*bytes$/ },
-  { title: 'disk', pattern: /^system\/disk\// },
-  { title: 'overflows and skipped steps', pattern: /^system\/runtime\/.*_count$/ },
+const MACHINE_GROUPS: readonly {
+  readonly id: string;
+  readonly title: () => string;
+  readonly pattern: RegExp;
+}[] = [
+  { id: 'load (percent)', title: () => t('load (percent)'), pattern: /_percent$/ },
+  { id: 'step time (ms)', title: () => t('step time (ms)'), pattern: /^system\/runtime\/.*_ms$/ },
+  {
+    id: 'blocked page (ms)',
+    title: () => t('blocked page (ms)'),
+    pattern: /^system\/page\/.*_ms$/,
+  },
+  {
+    id: 'memory of the program',
+    title: () => t('memory of the program'),
+    pattern: /^system\/(process|page)\/.*bytes$/,
+  },
+  {
+    id: 'memory of the machine',
+    title: () => t('memory of the machine'),
+    pattern: /^system\/(ram|gpu)\/.*bytes$/,
+  },
+  { id: 'disk', title: () => t('disk'), pattern: /^system\/disk\// },
+  {
+    id: 'overflows and skipped steps',
+    title: () => t('overflows and skipped steps'),
+    pattern: /^system\/runtime\/.*_count$/,
+  },
 ];
 
 function groupOf(key: string): { id: string; title: string } {
   const machine = isMachineMetric(key)
     ? MACHINE_GROUPS.find(({ pattern }) => pattern.test(key))
     : undefined;
-  if (machine !== undefined) return { id: `machine:${machine.title}`, title: machine.title };
+  if (machine !== undefined) return { id: `machine:${machine.id}`, title: machine.title() };
   const { namespace, name } = splitMetricKey(key);
   if (namespace === null || SPLITS.includes(namespace)) {
     // The mean of an epoch belongs beside the values of its steps.
@@ -94,7 +115,7 @@ function splitRank(key: string): number {
 }
 
 function groupRank(id: string): number {
-  const machine = MACHINE_GROUPS.findIndex(({ title }) => id === `machine:${title}`);
+  const machine = MACHINE_GROUPS.findIndex((group) => id === `machine:${group.id}`);
   if (machine >= 0) return FIRST.length + 1 + machine;
   if (isMachineMetric(id)) return FIRST.length + 1 + MACHINE_GROUPS.length;
   const rank = FIRST.findIndex((first) => id === first || id.startsWith(`${first}/`));
@@ -129,7 +150,7 @@ export function splitLarge(
     if (count <= 1) return [group];
     return Array.from({ length: count }, (_, at) => ({
       id: `${group.id}#${at + 1}`,
-      title: `${group.title}, ${at + 1} of ${count}`,
+      title: t('{title}, {part} of {count}', { title: group.title, part: at + 1, count }),
       keys: group.keys.slice(at * maxKeys, (at + 1) * maxKeys),
     }));
   });
@@ -142,11 +163,11 @@ function compareText(a: string, b: string): number {
 /** What a metric is called under the title of its chart: below "loss", `train/loss` is just "train". */
 export function legendName(key: string, title: string): string {
   const { namespace, name } = splitMetricKey(key);
-  if (key === title) return 'last';
+  if (key === title) return t('last');
   if (namespace === null) return name;
   if (isMachineMetric(key)) return machineName(namespace, name);
   if (name === title) return namespace;
-  return name === `epoch_${title}` ? `${namespace} mean` : key;
+  return name === `epoch_${title}` ? t('{namespace} mean', { namespace }) : key;
 }
 
 /** `system/ram/used_bytes` is `ram used`; the unit is on the axis. */

@@ -7,6 +7,7 @@ import { Badges } from './chart-badges.tsx';
 import { ChartBody } from './chart-body.tsx';
 import { ChartSave } from './chart-save.tsx';
 import { useChart, type ChartProps } from './chart-state.ts';
+import { t } from '../parts/t.ts';
 
 /** A chart of the metrics of one group. */
 export function Panel(props: ChartProps): JSX.Element {
@@ -29,7 +30,7 @@ export function Panel(props: ChartProps): JSX.Element {
           <ChartSave chart={chart} />
           <IconButton
             icon={isWide.value ? 'shrink' : 'expand'}
-            label={isWide.value ? 'Make this chart smaller' : 'Make this chart larger'}
+            label={isWide.value ? t('Make this chart smaller') : t('Make this chart larger')}
             aria-pressed={isWide.value}
             onClick={toggling(isWide)}
           />

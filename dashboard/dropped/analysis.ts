@@ -10,6 +10,7 @@ import { droppedClient } from './dropped-files.ts';
 import type { ImportClient } from '../worker/import-client.ts';
 import { offeredClient } from '../worker/offered-clients.ts';
 import { startWorker } from '../worker/start-worker.ts';
+import { t } from '../parts/t.ts';
 
 let own: ImportClient | undefined;
 
@@ -48,7 +49,7 @@ function workerOf(
 ): { readonly client: ImportClient; readonly run: RunAddress } {
   const holder = droppedClient(store) ?? offeredClient(store);
   if (holder !== undefined) return { client: holder, run: { uri: undefined, access: {}, runId } };
-  own ??= startWorker('analysis:', 'The code that analyses runs cannot be loaded.', () => {
+  own ??= startWorker('analysis:', t('The code that analyses runs cannot be loaded.'), () => {
     own = undefined;
   }).client;
   const access = accessTo(store.uri.replace(/\/$/, ''));

@@ -6,6 +6,7 @@ import { Icon } from '../parts/icons.tsx';
 import { nextTurn } from '../parts/turns.ts';
 import { dropFiles } from './dropped-files.ts';
 import { pickedFiles, takeDrop, walkEntries } from './entries.ts';
+import { t } from '../parts/t.ts';
 
 /** Listens for drags, and says where to drop while one is over the page. */
 export function DropZone(): JSX.Element | null {
@@ -58,8 +59,8 @@ export function DropZone(): JSX.Element | null {
     <div class="drop-zone" aria-hidden="true">
       <div class="drop-words muted">
         <Icon name="open" />
-        <strong>Drop training logs</strong>
-        <span>They are read on this machine and sent nowhere.</span>
+        <strong>{t('Drop training logs')}</strong>
+        <span>{t('They are read on this machine and sent nowhere.')}</span>
       </div>
     </div>
   );

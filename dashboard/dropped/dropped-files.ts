@@ -10,6 +10,7 @@ import type { DropContents } from './entries.ts';
 import type { ImportClient } from '../worker/import-client.ts';
 import { startWorker } from '../worker/start-worker.ts';
 import type { DroppedReport } from '../worker/protocol.ts';
+import { t } from '../parts/t.ts';
 
 /** What is done with the files: `collecting` is listing the files of a folder. */
 export type DropPhase = 'idle' | 'collecting' | 'importing' | 'keeping';
@@ -88,8 +89,8 @@ export async function dropFiles(collect: () => Promise<DropContents>): Promise<v
     offerSource(
       {
         id: 'files',
-        label: 'Files',
-        hint: 'Runs of the files that were dropped on this page',
+        label: t('Files'),
+        hint: t('Runs of the files that were dropped on this page'),
         uri,
       },
       client.store,
@@ -153,7 +154,7 @@ export async function keepDropped(): Promise<void> {
           ...changed.map((runId) => ({
             file: runId,
             place: null,
-            reason: 'This run was not kept as it is shown: its files have changed since.',
+            reason: t('This run was not kept as it is shown: its files have changed since.'),
           })),
         ],
       });
@@ -177,7 +178,7 @@ export function forgetDropped(): void {
 function startSession(): Session {
   sessionCount += 1;
   const uri = `files:${sessionCount}`;
-  return { ...startWorker(uri, 'The code that reads files cannot be loaded.'), uri };
+  return { ...startWorker(uri, t('The code that reads files cannot be loaded.')), uri };
 }
 
 function endSession(): void {

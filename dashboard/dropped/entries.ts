@@ -1,5 +1,6 @@
 /** From what is dropped on a page to files with their paths: folders are walked through, in the order of their names. */
 import type { DroppedFile } from '../worker/protocol.ts';
+import { t } from '../parts/t.ts';
 
 /** Files of one drop; with more it is somebody's home, not a folder of logs. */
 export const MAX_DROPPED_FILES = 100_000;
@@ -68,7 +69,7 @@ export async function walkEntries(
         files.push({ file: await fileOf(entry), path });
       } else if (isDirectory(entry) && !LEFT_OUT.has(entry.name)) {
         if (depth >= MAX_DEPTH) {
-          problem(path, `Folders deeper than ${MAX_DEPTH} are left out.`);
+          problem(path, t('Folders deeper than {depth} are left out.', { depth: MAX_DEPTH }));
           return;
         }
         const below = await entriesOf(entry);
@@ -101,7 +102,7 @@ export function pickedFiles(files: Iterable<File>): DropContents {
 }
 
 function tooMany(maxFiles: number): string {
-  return `Only the first ${maxFiles.toLocaleString('en')} files were taken.`;
+  return t('Only the first {count} files were taken.', { count: maxFiles.toLocaleString('en') });
 }
 
 function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {

@@ -5,6 +5,7 @@ import { Button } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { dropFiles } from './dropped-files.ts';
 import { pickedFiles } from './entries.ts';
+import { t } from '../parts/t.ts';
 
 /** Buttons that ask for files or a folder and import what is picked. */
 export function FilePickers(props: { readonly isSmall?: boolean }): JSX.Element {
@@ -25,10 +26,10 @@ export function FilePickers(props: { readonly isSmall?: boolean }): JSX.Element 
   return (
     <span class="pickers inline wrap gap-8">
       <Button isSmall={isSmall} onClick={() => files.current?.click()}>
-        <Icon name="open" /> Open files
+        <Icon name="open" /> {t('Open files')}
       </Button>
       <Button isSmall={isSmall} onClick={() => folder.current?.click()}>
-        Open a folder
+        {t('Open a folder')}
       </Button>
       <input ref={files} {...shared} multiple data-picks="files" />
       <input ref={folder} {...shared} data-picks="folder" {...{ webkitdirectory: true }} />

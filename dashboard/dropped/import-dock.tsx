@@ -16,6 +16,7 @@ import {
   type DropState,
 } from './dropped-files.ts';
 import './style.css';
+import { t } from '../parts/t.ts';
 
 /** Problems that are listed at first. */
 const LISTED = 50;
@@ -28,14 +29,17 @@ export function ImportDock(): JSX.Element | null {
   if (state === undefined) return null;
   const isBusy = state.phase !== 'idle';
   return (
-    <aside class={`dock floating${isSmall.value ? ' is-small' : ''}`} aria-label="Dropped files">
+    <aside
+      class={`dock floating${isSmall.value ? ' is-small' : ''}`}
+      aria-label={t('Dropped files')}
+    >
       <header class="dock-head row spread gap-10">
         <h2>
           <span role="status">{titleOf(state)}</span>
         </h2>
         <IconButton
           icon={isSmall.value ? 'expand' : 'shrink'}
-          label={isSmall.value ? 'Show more of the import' : 'Show less of the import'}
+          label={isSmall.value ? t('Show more of the import') : t('Show less of the import')}
           aria-expanded={!isSmall.value}
           onClick={toggling(isSmall)}
         />
@@ -60,18 +64,20 @@ function titleOf(state: DropState): string {
   const runs = countText(state.runIds.length, 'run');
   switch (state.phase) {
     case 'collecting':
-      return 'Looking through the files';
+      return t('Looking through the files');
     case 'importing':
-      return state.runIds.length === 0 ? 'Reading the files' : `Reading the files: ${runs} so far`;
+      return state.runIds.length === 0
+        ? t('Reading the files')
+        : t('Reading the files: {runs} so far', { runs });
     case 'keeping':
-      return `Keeping ${runs}`;
+      return t('Keeping {runs}', { runs });
     case 'idle':
       if (state.keptCount !== undefined && state.runIds.length > 0)
-        return `${runs} kept in this browser`;
-      if (state.wasCancelled) return `Cancelled: ${runs}`;
+        return t('{runs} kept in this browser', { runs });
+      if (state.wasCancelled) return t('Cancelled: {runs}', { runs });
       return state.runIds.length === 0
-        ? 'Nothing in these files could be read as a run'
-        : `${runs} from ${countText(state.fileCount, 'file')}`;
+        ? t('Nothing in these files could be read as a run')
+        : t('{runs} from {files}', { runs, files: countText(state.fileCount, 'file') });
   }
 }
 
@@ -83,11 +89,14 @@ function Progress({ state }: { readonly state: DropState }): JSX.Element {
       : progress.bytesRead / progress.bytesTotal;
   return (
     <div class="stack gap-5">
-      <ProgressBar label="Import" share={share} />
+      <ProgressBar label={t('Import')} share={share} />
       {progress !== undefined && (
         <p class="row gap-12 quiet small nowrap" title={progress.file}>
           <span>
-            {formatBytes(progress.bytesRead)} of {formatBytes(progress.bytesTotal)}
+            {t('{read} of {size}', {
+              read: formatBytes(progress.bytesRead),
+              size: formatBytes(progress.bytesTotal),
+            })}
           </span>
           <span class="dock-path path ellipsis">{progress.file}</span>
         </p>
@@ -110,12 +119,15 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
         <Icon name="warning" />{' '}
         {[
           count > 0 && countText(count, 'problem'),
-          unknownFiles.length > 0 && `${countText(unknownFiles.length, 'file')} of no known format`,
+          unknownFiles.length > 0 &&
+            t('{files} of no known format', {
+              files: countText(unknownFiles.length, 'file'),
+            }),
         ]
           .filter(Boolean)
           .join(', ')}
       </summary>
-      <ul class="ruled" tabIndex={0} aria-label="What could not be read">
+      <ul class="ruled" tabIndex={0} aria-label={t('What could not be read')}>
         {shown.map(({ file, place, reason }, at) => (
           // oxlint-disable-next-line react/no-array-index-key -- the list only grows at its end
           <li key={at}>
@@ -128,21 +140,23 @@ function Problems({ state }: { readonly state: DropState }): JSX.Element | null 
         ))}
         {unlistedProblemCount > 0 && (
           <li>
-            <span>and {formatCount(unlistedProblemCount)} more of the same import</span>
+            <span>
+              {t('and {count} more of the same import', {
+                count: formatCount(unlistedProblemCount),
+              })}
+            </span>
           </li>
         )}
         {unknown.map(({ advice, file, seen }) => (
           <li key={`unknown ${file}`}>
             <span class="problem-file quiet">{file}</span>
-            <span>
-              No known format: {seen}. {advice}
-            </span>
+            <span>{t('No known format: {seen}. {advice}', { seen, advice })}</span>
           </li>
         ))}
       </ul>
       {isCut && (
         <Button isSmall onClick={adding(shownCount, LISTED_MORE)}>
-          Show more
+          {t('Show more')}
         </Button>
       )}
     </details>
@@ -156,7 +170,7 @@ function Actions(props: { readonly state: DropState; readonly isBusy: boolean })
     return (
       <div class="row wrap gap-8">
         <Button isSmall onClick={props.isBusy ? () => void cancelImport() : forgetDropped}>
-          {props.isBusy ? 'Cancel' : 'Close'}
+          {props.isBusy ? t('Cancel') : t('Close')}
         </Button>
       </div>
     );
@@ -168,16 +182,18 @@ function Actions(props: { readonly state: DropState; readonly isBusy: boolean })
           href={hrefOf(only === undefined ? { kind: 'runs' } : { kind: 'run', runId: only })}
           onClick={() => chooseSource('files')}
         >
-          {only === undefined ? 'Show the runs' : 'Show the run'}
+          {only === undefined ? t('Show the runs') : t('Show the run')}
         </ButtonLink>
         <Button isSmall isPrimary onClick={() => void keepDropped()}>
-          Keep in this browser
+          {t('Keep in this browser')}
         </Button>
         <Button isSmall onClick={forgetDropped}>
-          Discard
+          {t('Discard')}
         </Button>
       </div>
-      <p class="quiet small">In memory only, until you keep them. Nothing leaves this machine.</p>
+      <p class="quiet small">
+        {t('In memory only, until you keep them. Nothing leaves this machine.')}
+      </p>
     </>
   );
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren, ComponentProps, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icons.tsx';
 import { setting } from './signals.ts';
+import { t } from './t.ts';
 
 type Looks = {
   readonly isSmall?: boolean | undefined;
@@ -94,7 +95,7 @@ export function CopyButton(props: {
     clearTimeout(timer.current);
     timer.current = setTimeout(setting(isCopied, false), COPIED_MS);
   };
-  const said = isCopied.value ? 'Copied' : props.label;
+  const said = isCopied.value ? t('Copied') : props.label;
   return (
     <button
       type="button"

@@ -1,4 +1,5 @@
 /** Numbers, spans and instants as a person reads them. Everything is passed in, so the same input gives the same text. */
+import { t, tn, type TextValues } from './t.ts';
 
 const MS_PER_SECOND = 1000;
 const SECONDS_PER_MINUTE = 60;
@@ -118,9 +119,18 @@ export function formatCount(count: number): string {
   return groupThousands(String(Math.round(count)));
 }
 
+/** What is counted, with its singular and its plural. */
+const COUNTED = {
+  run: (count: number, shown: TextValues) => tn(count, '{count} run', '{count} runs', shown),
+  row: (count: number, shown: TextValues) => tn(count, '{count} row', '{count} rows', shown),
+  file: (count: number, shown: TextValues) => tn(count, '{count} file', '{count} files', shown),
+  problem: (count: number, shown: TextValues) =>
+    tn(count, '{count} problem', '{count} problems', shown),
+} as const;
+
 /** A count with its noun: `1 run`, `1,200 runs`. */
-export function countText(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function countText(count: number, noun: keyof typeof COUNTED): string {
+  return COUNTED[noun](count, { count: formatCount(count) });
 }
 
 /** A number with so many significant digits. */
@@ -183,11 +193,14 @@ export function formatElapsed(seconds: number): string {
 export function formatAgo(atMs: number, nowMs: number): string {
   const seconds = (nowMs - atMs) / MS_PER_SECOND;
   if (!Number.isFinite(seconds)) return '–';
-  if (seconds < 10) return 'just now';
-  if (seconds < SECONDS_PER_MINUTE) return `${Math.floor(seconds)} s ago`;
-  if (seconds < SECONDS_PER_HOUR) return `${Math.floor(seconds / SECONDS_PER_MINUTE)} min ago`;
-  if (seconds < SECONDS_PER_DAY) return `${Math.floor(seconds / SECONDS_PER_HOUR)} h ago`;
-  if (seconds < 14 * SECONDS_PER_DAY) return `${Math.floor(seconds / SECONDS_PER_DAY)} d ago`;
+  if (seconds < 10) return t('just now');
+  if (seconds < SECONDS_PER_MINUTE) return t('{seconds} s ago', { seconds: Math.floor(seconds) });
+  if (seconds < SECONDS_PER_HOUR)
+    return t('{minutes} min ago', { minutes: Math.floor(seconds / SECONDS_PER_MINUTE) });
+  if (seconds < SECONDS_PER_DAY)
+    return t('{hours} h ago', { hours: Math.floor(seconds / SECONDS_PER_HOUR) });
+  if (seconds < 14 * SECONDS_PER_DAY)
+    return t('{days} d ago', { days: Math.floor(seconds / SECONDS_PER_DAY) });
   return new Date(atMs).toISOString().slice(0, 10);
 }
 

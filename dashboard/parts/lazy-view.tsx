@@ -2,6 +2,7 @@
 import type { ComponentType, JSX } from 'preact';
 import { usePromise } from './hooks.ts';
 import { ErrorNotice, Waiting } from './notices.tsx';
+import { t } from './t.ts';
 
 /** The default export of the module that `load` brings, with its props. `load` is not to change. */
 export function LazyView<P extends object>(props: {
@@ -11,9 +12,13 @@ export function LazyView<P extends object>(props: {
   const { found, error, retry } = usePromise(props.load, (load) => load());
   if (error !== undefined)
     return (
-      <ErrorNotice title="This part of the page cannot be loaded" error={error} onRetry={retry} />
+      <ErrorNotice
+        title={t('This part of the page cannot be loaded')}
+        error={error}
+        onRetry={retry}
+      />
     );
-  if (found === undefined) return <Waiting label="Loading" />;
+  if (found === undefined) return <Waiting label={t('Loading')} />;
   const View = found.value.default;
   return <View {...props.of} />;
 }

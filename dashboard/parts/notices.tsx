@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { hrefOf } from '../route/route.ts';
 import { Button, CopyButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
+import { t } from './t.ts';
 
 /** The words of anything that was thrown. */
 export function errorText(error: unknown): string {
@@ -27,7 +28,7 @@ export function ErrorNotice(props: {
         {props.isPage === true ? <h1>{props.title}</h1> : <h2>{props.title}</h2>}
         <p>{errorText(props.error)}</p>
         <div class="row wrap gap-10">
-          {props.onRetry !== undefined && <Button onClick={props.onRetry}>Try again</Button>}
+          {props.onRetry !== undefined && <Button onClick={props.onRetry}>{t('Try again')}</Button>}
           {props.children}
         </div>
       </div>
@@ -52,7 +53,7 @@ export function Warning(props: {
 export function Crumb(): JSX.Element {
   return (
     <a class="crumb" href={hrefOf({ kind: 'runs' })}>
-      <Icon name="back" /> Runs
+      <Icon name="back" /> {t('Runs')}
     </a>
   );
 }
@@ -106,9 +107,9 @@ export function Snippet(props: {
     <figure class="snippet card">
       <figcaption class="row spread quiet code">
         <span>{props.title}</span>
-        <CopyButton text={props.code} label="Copy the code" />
+        <CopyButton text={props.code} label={t('Copy the code')} />
       </figcaption>
-      <pre tabIndex={0} role="region" aria-label={`Code: ${props.title}`}>
+      <pre tabIndex={0} role="region" aria-label={t('Code: {title}', { title: props.title })}>
         <code>{props.children ?? props.code}</code>
       </pre>
     </figure>

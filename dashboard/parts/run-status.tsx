@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { hasTimes, type RunSummary } from 'quark-sdk';
 import { formatDuration } from './format.ts';
+import { t } from './t.ts';
 
 /** Order of the filter chips: a running run with a live writer is "live". */
 export const SHOWN_STATUSES = ['live', 'completed', 'interrupted', 'failed'] as const;
@@ -10,11 +11,11 @@ export const SHOWN_STATUSES = ['live', 'completed', 'interrupted', 'failed'] as 
 export type ShownStatus = (typeof SHOWN_STATUSES)[number];
 
 const STATUSES = {
-  importing: { label: 'Importing', tone: 'accent', shape: '' },
-  live: { label: 'Live', tone: 'live', shape: '' },
-  completed: { label: 'Completed', tone: 'done', shape: '' },
-  failed: { label: 'Failed', tone: 'bad', shape: 'dot-diamond' },
-  interrupted: { label: 'Interrupted', tone: 'paused', shape: 'dot-square' },
+  importing: { label: () => t('Importing'), tone: 'accent', shape: '' },
+  live: { label: () => t('Live'), tone: 'live', shape: '' },
+  completed: { label: () => t('Completed'), tone: 'done', shape: '' },
+  failed: { label: () => t('Failed'), tone: 'bad', shape: 'dot-diamond' },
+  interrupted: { label: () => t('Interrupted'), tone: 'paused', shape: 'dot-square' },
 } as const;
 
 /** How a run stands. */
@@ -24,7 +25,7 @@ export function shownStatus(summary: Pick<RunSummary, 'effectiveStatus'>): Shown
 
 /** What a status is called. */
 export function statusLabel(status: ShownStatus): string {
-  return STATUSES[status].label;
+  return STATUSES[status].label();
 }
 
 /** How a run stands, as a word with a coloured dot. */
@@ -34,7 +35,7 @@ export function StatusChip(props: { readonly status: ShownStatus | 'importing' }
   return (
     <span class={`status status-${status} tone-${tone}`} data-status={status}>
       <span class={`dot ${shape}`} aria-hidden="true" />
-      {label}
+      {label()}
     </span>
   );
 }

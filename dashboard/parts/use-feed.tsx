@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { usePolling, type Polling } from './hooks.ts';
 import { ErrorNotice, Waiting } from './notices.tsx';
+import { t } from './t.ts';
 
 const LIVE_POLL_MS = 1500;
 const ENDED_POLL_MS = 10_000;
@@ -46,6 +47,6 @@ export function FeedGate(props: {
 }): JSX.Element {
   const { error, isRead } = props.reading;
   if (isRead.value) return props.children();
-  if (error.value === undefined) return <Waiting label="Reading" />;
+  if (error.value === undefined) return <Waiting label={t('Reading')} />;
   return <ErrorNotice title={props.title} error={error.value} />;
 }

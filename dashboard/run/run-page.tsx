@@ -17,7 +17,8 @@ import { createChartView } from '../charts/chart-view.ts';
 import { groupMetrics } from '../charts/group.ts';
 import { storedText } from '../parts/browser-storage.ts';
 import { Button, ButtonLink } from '../parts/controls.tsx';
-import { countText, formatCount, formatValue } from '../parts/format.ts';
+import { formatCount, formatValue } from '../parts/format.ts';
+import { tn } from '../parts/t.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Crumb, ErrorNotice, Tiles, Warning } from '../parts/notices.tsx';
 import { runSpanMs, spanText } from '../parts/run-status.tsx';
@@ -187,8 +188,13 @@ function Damage({ damage }: { readonly damage: RunFeed['damage'] }): JSX.Element
   return (
     <details class="strip strip-error tone-bad">
       <summary>
-        <Icon name="warning" /> {countText(damage.length, 'damaged segment')}{' '}
-        {damage.length === 1 ? 'was' : 'were'} left out. Everything else of the run is shown.
+        <Icon name="warning" />{' '}
+        {tn(
+          damage.length,
+          '{count} damaged segment was left out. Everything else of the run is shown.',
+          '{count} damaged segments were left out. Everything else of the run is shown.',
+          { count: formatCount(damage.length) },
+        )}
       </summary>
       <ul>
         {damage.map(({ identity, reason }) => (

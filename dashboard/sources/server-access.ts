@@ -4,6 +4,7 @@
  */
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { storedText } from '../parts/browser-storage.ts';
+import { t } from '../parts/t.ts';
 
 /** A space that can be shown. */
 export type OpenSpace = { readonly space: string; readonly owner: string };
@@ -100,7 +101,7 @@ async function ask(given: string): Promise<boolean> {
   const base = serverUri.peek();
   if (base === undefined) return false;
   if (!/^[\u0021-\u007e]+$/.test(given)) {
-    refusal.value = 'A key is "qk_" and letters and digits, without blanks.';
+    refusal.value = t('A key is "qk_" and letters and digits, without blanks.');
     return false;
   }
   try {
@@ -116,12 +117,14 @@ async function ask(given: string): Promise<boolean> {
       if (!found.spaces.some((one) => one.space === chosenSpace.peek())) chooseSpace(DEFAULT_SPACE);
       return true;
     }
-    const why = textIn(told, 'message') ?? `The server answered with status ${answer.status}.`;
+    const why =
+      textIn(told, 'message') ??
+      t('The server answered with status {status}.', { status: answer.status });
     if (answer.status === 401) signOut(why);
     else refusal.value = why;
     return false;
   } catch {
-    refusal.value = 'The server cannot be reached.';
+    refusal.value = t('The server cannot be reached.');
     return false;
   }
 }

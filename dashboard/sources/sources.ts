@@ -25,8 +25,12 @@ export const BROWSER_URI = 'idb:quark';
 const stored = storedText('quark.source');
 const BROWSER: Source = {
   id: 'browser',
-  label: 'This browser',
-  hint: 'Runs recorded by pages of this address, in IndexedDB',
+  get label() {
+    return t('This browser');
+  },
+  get hint() {
+    return t('Runs recorded by pages of this address, in IndexedDB');
+  },
   uri: BROWSER_URI,
 };
 
@@ -103,7 +107,7 @@ async function findFirst(descriptor: URL, openGallery: OpenGallery): Promise<Sou
     if (typeof told.storage !== 'string') return undefined;
     const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
     meetServer(uri, 'key' in told && told.key === 'needed');
-    return { id: 'server', label: 'Server', hint: `Runs served at ${uri}`, uri };
+    return { id: 'server', label: t('Server'), hint: t('Runs served at {uri}', { uri }), uri };
   } catch {
     // A file server answers with something else or not at all: then there is no Quark server.
     return undefined;

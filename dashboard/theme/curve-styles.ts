@@ -2,6 +2,7 @@
  * Colours and dashes of curves. Each colour is at least 3:1 against the surface it is drawn on. Any two are told apart, also by eyes
  * that see no red, no green or no blue: a test measures how far apart they are.
  */
+import { t } from '../parts/t.ts';
 
 /** The colours by theme, in the order in which they are given out. */
 export const PALETTES = {
@@ -13,13 +14,22 @@ export const PALETTES = {
 export const PALETTE_SIZE: number = PALETTES.light.length;
 
 /** What the colours are called, in their order. */
-const COLOR_NAMES = ['blue', 'orange', 'teal', 'purple', 'amber', 'rose', 'green', 'slate'];
+const COLOR_NAMES = [
+  () => t('blue'),
+  () => t('orange'),
+  () => t('teal'),
+  () => t('purple'),
+  () => t('amber'),
+  () => t('rose'),
+  () => t('green'),
+  () => t('slate'),
+];
 
 /** Kinds of lines: what is drawn and what is left free, in CSS pixels. */
-const DASHES: readonly { readonly name: string; readonly pattern: readonly number[] }[] = [
-  { name: 'solid', pattern: [] },
-  { name: 'dashed', pattern: [7, 4] },
-  { name: 'dotted', pattern: [1.5, 3.5] },
+const DASHES: readonly { readonly name: () => string; readonly pattern: readonly number[] }[] = [
+  { name: () => t('solid'), pattern: [] },
+  { name: () => t('dashed'), pattern: [7, 4] },
+  { name: () => t('dotted'), pattern: [1.5, 3.5] },
 ];
 
 /** How a curve is drawn: two that differ in neither are not told apart. */
@@ -42,5 +52,8 @@ export function dashOf(dash: number): readonly number[] {
 
 /** `dashed orange`. */
 export function styleName({ color, dash }: CurveStyle): string {
-  return `${DASHES[dash]?.name ?? ''} ${COLOR_NAMES[color] ?? ''}`;
+  return t('{dash} {color}', {
+    dash: DASHES[dash]?.name() ?? '',
+    color: COLOR_NAMES[color]?.() ?? '',
+  });
 }

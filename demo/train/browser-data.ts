@@ -1,5 +1,6 @@
 /** What the training page needs before it can train: the images, and TensorFlow.js on the best backend there is. */
 import { parseDigits, type Digits, type Tf } from './digits.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 const DATA_FILE = 'digits.csv.gz';
 
@@ -13,7 +14,12 @@ export const BACKENDS = ['webgl', 'cpu'] as const;
 export async function fetchDigits(base: string = document.baseURI): Promise<Digits> {
   const answer = await fetch(new URL(DATA_FILE, base));
   if (!answer.ok)
-    throw new Error(`${DATA_FILE} cannot be fetched: the server answered ${answer.status}.`);
+    throw new Error(
+      t('{file} cannot be fetched: the server answered {status}.', {
+        file: DATA_FILE,
+        status: answer.status,
+      }),
+    );
   const bytes = new Uint8Array(await answer.arrayBuffer());
   // Some servers declare the file as compressed content, and then the browser has unpacked it already.
   const isPacked = GZIP_MAGIC.every((magic, at) => bytes[at] === magic);
@@ -36,6 +42,8 @@ export async function loadTensorFlow(wanted?: string): Promise<Tf> {
     }
   }
   throw new Error(
-    `TensorFlow.js cannot start here: none of ${(wanted === undefined ? BACKENDS : [wanted]).join(', ')} works.`,
+    t('TensorFlow.js cannot start here: none of {backends} works.', {
+      backends: (wanted === undefined ? BACKENDS : [wanted]).join(', '),
+    }),
   );
 }

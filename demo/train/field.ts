@@ -1,4 +1,5 @@
 /** The settings a person may change, and what they may be. */
+import { t } from '../../dashboard/parts/t.ts';
 
 /** One numeric setting and its limits. */
 export type FormField = {
@@ -15,7 +16,9 @@ export type FormField = {
 export const FIELDS: readonly FormField[] = [
   {
     name: 'epochs',
-    label: 'Epochs',
+    get label() {
+      return t('Epochs');
+    },
     min: 1,
     max: 500,
     step: 1,
@@ -24,7 +27,9 @@ export const FIELDS: readonly FormField[] = [
   },
   {
     name: 'learningRate',
-    label: 'Learning rate',
+    get label() {
+      return t('Learning rate');
+    },
     min: 1e-6,
     max: 10,
     step: 'any',
@@ -33,7 +38,9 @@ export const FIELDS: readonly FormField[] = [
   },
   {
     name: 'batchSize',
-    label: 'Batch size',
+    get label() {
+      return t('Batch size');
+    },
     min: 1,
     max: 512,
     step: 1,
@@ -48,7 +55,8 @@ export function fieldError(
   text: string,
 ): string | undefined {
   const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) return 'a number is needed';
-  if (value < field.min || value > field.max) return `from ${field.min} to ${field.max}`;
-  return field.isWhole && !Number.isInteger(value) ? 'a whole number is needed' : undefined;
+  if (text.trim() === '' || !Number.isFinite(value)) return t('a number is needed');
+  if (value < field.min || value > field.max)
+    return t('from {min} to {max}', { min: field.min, max: field.max });
+  return field.isWhole && !Number.isInteger(value) ? t('a whole number is needed') : undefined;
 }

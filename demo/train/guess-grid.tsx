@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { shownTheme } from '../../dashboard/theme/theme.ts';
 import { DIGIT_SIDE } from './digits.ts';
 import { guesses, type Guess } from './training-state.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 const INKS = { light: [28, 27, 24], dark: [238, 236, 230] } as const;
 
@@ -14,11 +15,13 @@ export function GuessGrid(): JSX.Element | null {
   const known = all.filter(({ guess }) => guess !== undefined);
   const right = known.filter(({ guess, label }) => guess === label).length;
   return (
-    <section class="guesses" aria-label="Validation images">
+    <section class="guesses" aria-label={t('Validation images')}>
       <header class="row spread baseline medium">
-        <h2>What it sees</h2>
+        <h2>{t('What it sees')}</h2>
         <span class="quiet">
-          {known.length === 0 ? 'not trained yet' : `${right} of ${known.length} right`}
+          {known.length === 0
+            ? t('not trained yet')
+            : t('{right} of {all} right', { right, all: known.length })}
         </span>
       </header>
       <ul>
@@ -59,6 +62,8 @@ function GuessTile({ pixels, label, guess }: Guess): JSX.Element {
 }
 
 function describe(label: number, guess: number | undefined): string {
-  if (guess === undefined) return `A ${label}`;
-  return guess === label ? `A ${label}, recognised` : `A ${label}, taken for a ${guess}`;
+  if (guess === undefined) return t('A {label}', { label });
+  return guess === label
+    ? t('A {label}, recognised', { label })
+    : t('A {label}, taken for a {guess}', { label, guess });
 }

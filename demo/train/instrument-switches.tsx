@@ -1,19 +1,49 @@
 /** A switch for each instrument of the training. */
 import type { JSX } from 'preact';
 import { INSTRUMENT_IDS, type InstrumentChoice, type InstrumentId } from './instruments.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 const WORDS: Readonly<Record<InstrumentId, { readonly label: string; readonly hint: string }>> = {
   layers: {
-    label: 'Activations and gradients',
-    hint: 'Mean, spread, norm and dead outputs of every layer, forward and backward',
+    get label() {
+      return t('Activations and gradients');
+    },
+    get hint() {
+      return t('Mean, spread, norm and dead outputs of every layer, forward and backward');
+    },
   },
-  parameters: { label: 'Parameters', hint: 'Norms of weights, gradients and updates' },
-  histograms: { label: 'Histograms', hint: 'How weights, gradients and updates are spread' },
+  parameters: {
+    get label() {
+      return t('Parameters');
+    },
+    get hint() {
+      return t('Norms of weights, gradients and updates');
+    },
+  },
+  histograms: {
+    get label() {
+      return t('Histograms');
+    },
+    get hint() {
+      return t('How weights, gradients and updates are spread');
+    },
+  },
   telemetry: {
-    label: 'Machine',
-    hint: 'Step times, memory, long tasks and tensors, every 10 steps',
+    get label() {
+      return t('Machine');
+    },
+    get hint() {
+      return t('Step times, memory, long tasks and tensors, every 10 steps');
+    },
   },
-  batches: { label: 'Batches', hint: 'Loss, classes and samples of every batch' },
+  batches: {
+    get label() {
+      return t('Batches');
+    },
+    get hint() {
+      return t('Loss, classes and samples of every batch');
+    },
+  },
 };
 
 /** The switches, one below the other. */
@@ -24,7 +54,7 @@ export function InstrumentSwitches(props: {
 }): JSX.Element {
   return (
     <fieldset class="instruments stack" disabled={props.isDisabled}>
-      <legend class="quiet small">Record</legend>
+      <legend class="quiet small">{t('Record')}</legend>
       {INSTRUMENT_IDS.map((id) => (
         <label key={id} class="instrument row spread gap-12 muted medium" title={WORDS[id].hint}>
           <span id={`instrument-${id}`}>{WORDS[id].label}</span>

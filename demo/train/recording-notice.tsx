@@ -6,6 +6,7 @@ import type { RecordingProblem, TrainingSession } from 'quark-sdk';
 import { countText, formatDuration } from '../../dashboard/parts/format.ts';
 import { Icon } from '../../dashboard/parts/icons.tsx';
 import { recording, recordingProblem } from './training-state.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 const POLL_MS = 1000;
 
@@ -42,21 +43,34 @@ function Stopped(props: {
     <div class="strip strip-error tone-bad" data-recording="stopped">
       <Icon name="warning" />
       <span>
-        <span role="alert">Recording has stopped; training goes on. {problem.error.message}</span>{' '}
-        <span data-testid="recording-waits">
-          For {formatDuration(forMs)}. {countText(bufferedRows, 'row')} in memory
-          {droppedRows === 0 ? '' : `, ${countText(droppedRows, 'row')} dropped`}. Keep this tab
-          open.
-        </span>
+        <span role="alert">
+          {t('Recording has stopped; training goes on.')} {problem.error.message}
+        </span>{' '}
+        <span data-testid="recording-waits">{waitText(forMs, bufferedRows, droppedRows)}</span>
       </span>
     </div>
   );
 }
 
+function waitText(forMs: number, bufferedRows: number, droppedRows: number): string {
+  const values = { span: formatDuration(forMs), rows: countText(bufferedRows, 'row') };
+  return droppedRows === 0
+    ? t('For {span}. {rows} in memory. Keep this tab open.', values)
+    : t('For {span}. {rows} in memory, {dropped} dropped. Keep this tab open.', {
+        ...values,
+        dropped: countText(droppedRows, 'row'),
+      });
+}
+
 function pastText({ droppedRows, kind, lostRows }: RecordingProblem): string {
   if (kind === 'storage_cleared')
-    return `The data of this site was cleared: ${countText(lostRows, 'row')} of this run are gone. Recording goes on with what was in memory.`;
+    return t(
+      'The data of this site was cleared: {rows} of this run are gone. Recording goes on with what was in memory.',
+      { rows: countText(lostRows, 'row') },
+    );
   const drops =
-    droppedRows === 0 ? 'Nothing is missing.' : `${countText(droppedRows, 'row')} were dropped.`;
-  return `Recording had stopped and works again. ${drops}`;
+    droppedRows === 0
+      ? t('Nothing is missing.')
+      : t('{rows} were dropped.', { rows: countText(droppedRows, 'row') });
+  return t('Recording had stopped and works again. {drops}', { drops });
 }

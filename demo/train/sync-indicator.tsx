@@ -18,6 +18,7 @@ import {
   type SyncTone,
 } from './sync-text.ts';
 import { recording } from './training-state.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 const POLL_MS = 1000;
 
@@ -73,7 +74,7 @@ function DestinationLine(props: {
 function Line({ text }: { readonly text: SyncText }): JSX.Element {
   const { icon, tone } = LOOKS[text.tone];
   return (
-    <section class="sync" aria-label="Sending to the service" data-sync={text.tone}>
+    <section class="sync" aria-label={t('Sending to the service')} data-sync={text.tone}>
       <span class={`sync-icon disc tone-${tone}`}>
         <Icon name={icon} />
       </span>

@@ -8,6 +8,7 @@ import { DEFAULT_DIGITS_TRAINING, type DigitsTrainingConfig } from './digits.ts'
 import { fieldError, FIELDS, type FormField } from './field.ts';
 import { InstrumentSwitches } from './instrument-switches.tsx';
 import { DEFAULT_INSTRUMENTS, type InstrumentChoice } from './instruments.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 /** The form beside the curves. */
 export function TrainForm(props: {
@@ -56,11 +57,11 @@ export function TrainForm(props: {
       />
       {props.isBusy ? (
         <Button class="train-button" onClick={props.onStop}>
-          <Icon name="stop" /> Stop
+          <Icon name="stop" /> {t('Stop')}
         </Button>
       ) : (
         <Button isPrimary type="submit" class="train-button" disabled={isWrong}>
-          <Icon name="play" /> Start training
+          <Icon name="play" /> {t('Start training')}
         </Button>
       )}
     </form>

@@ -37,6 +37,7 @@ import {
 } from './training-state.ts';
 import { WatchedAlerts } from './watched-alerts.tsx';
 import './style.css';
+import { t } from '../../dashboard/parts/t.ts';
 
 const WATCH_POLL_MS = 500;
 const LIST_POLL_MS = 2000;
@@ -62,12 +63,13 @@ export default function TrainPage({ store, resumeRunId }: TrainPageProps): JSX.E
   return (
     <div class="page train-page">
       <header class="page-head">
-        <h1>Train in this tab</h1>
+        <h1>{t('Train in this tab')}</h1>
         <p class="page-sub">
-          A small convolutional network learns 1,797 handwritten digits. Everything it reports is
-          recorded in this browser, and read back from there for the curves.{' '}
+          {t(
+            'A small convolutional network learns 1,797 handwritten digits. Everything it reports is recorded in this browser, and read back from there for the curves.',
+          )}{' '}
           <a class="link" href="./DIGITS.md">
-            About the data
+            {t('About the data')}
           </a>
         </p>
       </header>
@@ -104,7 +106,7 @@ function Placeholder(): JSX.Element {
         <path class="ghost-a" d="M4 12C30 70 60 88 110 95S200 102 236 103" />
         <path class="ghost-b" d="M4 30C40 76 70 84 116 88S200 93 236 94" />
       </svg>
-      <p>The curves grow here while the network trains.</p>
+      <p>{t('The curves grow here while the network trains.')}</p>
     </div>
   );
 }
@@ -144,16 +146,17 @@ function Batches(props: { readonly of: TrainingProgress; readonly outcome: Outco
   const epoch = Math.min(progress.epoch + (outcome === 'training' ? 1 : 0), progress.epochs);
   return (
     <div class={`progress progress-${outcome}`} data-outcome={outcome}>
-      <ProgressBar label="Training" share={share} />
+      <ProgressBar label={t('Training')} share={share} />
       <p class="row spread gap-12">
-        <span>
-          Epoch {epoch} of {progress.epochs}
-        </span>
+        <span>{t('Epoch {epoch} of {epochs}', { epoch, epochs: progress.epochs })}</span>
         <span>{progressNote(progress, outcome)}</span>
       </p>
       <p class="row spread gap-12 quiet">
         <span>
-          Batch {formatCount(progress.batchesDone)} of {formatCount(total)}
+          {t('Batch {batch} of {batches}', {
+            batch: formatCount(progress.batchesDone),
+            batches: formatCount(total),
+          })}
         </span>
         <span>{progress.backend}</span>
       </p>
@@ -164,21 +167,37 @@ function Batches(props: { readonly of: TrainingProgress; readonly outcome: Outco
 function progressNote({ etaMs }: TrainingProgress, outcome: Outcome): string {
   switch (outcome) {
     case 'training':
-      return etaMs === undefined ? 'Estimating' : `${formatDuration(etaMs)} left`;
+      return etaMs === undefined
+        ? t('Estimating')
+        : t('{span} left', { span: formatDuration(etaMs) });
     case 'stopping':
-      return 'Stopping';
+      return t('Stopping');
     case 'completed':
-      return 'Completed';
+      return t('Completed');
     case 'interrupted':
-      return 'Stopped';
+      return t('Stopped');
   }
 }
 
 /** Pages of a run, by the id of their tab. */
 const LINKS = [
-  { label: 'Open the run' },
-  { label: 'Its layers', view: 'layers' },
-  { label: 'Its analysis', view: 'analysis' },
+  {
+    get label() {
+      return t('Open the run');
+    },
+  },
+  {
+    get label() {
+      return t('Its layers');
+    },
+    view: 'layers',
+  },
+  {
+    get label() {
+      return t('Its analysis');
+    },
+    view: 'analysis',
+  },
 ];
 
 /** The curves of the run, read from the store like those of any other run. */
@@ -191,10 +210,10 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
   const isAwaited = recordingProblem.value?.kind === 'stopped';
   const error = feed === undefined && !isAwaited ? watch.error.value : undefined;
   return (
-    <section aria-label="Recorded curves" data-run={runId}>
+    <section aria-label={t('Recorded curves')} data-run={runId}>
       <header class="train-run row wrap spread muted medium">
         <p>
-          Recording as <span class="mono">{shortId(runId)}</span>
+          {t('Recording as')} <span class="mono">{shortId(runId)}</span>
         </p>
         <span class="row wrap gap-18">
           {LINKS.map(({ label, view }) => (
@@ -217,7 +236,7 @@ function LiveRun({ store, runId }: { readonly store: Store; readonly runId: stri
         }}
       />
       {error !== undefined && (
-        <ErrorNotice title="The curves cannot be read" error={error} onRetry={watch.retry} />
+        <ErrorNotice title={t('The curves cannot be read')} error={error} onRetry={watch.retry} />
       )}
       {error === undefined && feed === undefined && <Placeholder />}
       {feed !== undefined && (
@@ -264,8 +283,8 @@ function Resumable(props: {
   const runs = (found ?? []).filter(({ run }) => isDemoRun(run));
   if (runs.length === 0) return null;
   return (
-    <section class="resumable" aria-label="Interrupted runs">
-      <h2>Interrupted</h2>
+    <section class="resumable" aria-label={t('Interrupted runs')}>
+      <h2>{t('Interrupted')}</h2>
       <ul class="ruled">
         {runs.slice(0, SHOWN_RESUMABLE).map(({ run }) => (
           <li key={run.id} class="row gap-12 medium" data-run={run.id}>
@@ -274,7 +293,7 @@ function Resumable(props: {
             </RunLink>
             <span class="quiet">{formatAgo(Date.parse(run.startedAt), Date.now())}</span>
             <Button isSmall class="push" onClick={() => props.onResume(run.id)}>
-              Resume
+              {t('Resume')}
             </Button>
           </li>
         ))}

@@ -7,6 +7,7 @@ import { formatCount } from '../../dashboard/parts/format.ts';
 import { SectionHead, errorText } from '../../dashboard/parts/notices.tsx';
 import { AlertList } from '../../dashboard/run/analysis/alert-list.tsx';
 import { watching } from './training-state.ts';
+import { t } from '../../dashboard/parts/t.ts';
 
 /** Alerts, the latest first. Nothing before somebody watches. */
 export function WatchedAlerts(props: {
@@ -18,14 +19,14 @@ export function WatchedAlerts(props: {
   if (watched === undefined) return null;
   const { alerts, problem } = watched;
   return (
-    <section class="train-alerts" aria-label="Alerts">
-      <SectionHead title="Alerts">
+    <section class="train-alerts" aria-label={t('Alerts')}>
+      <SectionHead title={t('Alerts')}>
         <span class="quiet" role="status">
           {stateText(alerts.length, problem, props.isLive)}
         </span>
       </SectionHead>
       {alerts.length > 0 && (
-        <div class="train-alert-list" tabIndex={0} role="group" aria-label="Alerts so far">
+        <div class="train-alert-list" tabIndex={0} role="group" aria-label={t('Alerts so far')}>
           <AlertList groups={alerts.toReversed().map(alone)} axis="step" onShow={props.onShow} />
         </div>
       )}
@@ -39,9 +40,10 @@ function alone(cause: AlertRecord): AlertGroup {
 }
 
 function stateText(count: number, problem: unknown, isLive: boolean): string {
-  if (problem !== undefined) return `Nobody watches this training: ${errorText(problem)}`;
+  if (problem !== undefined)
+    return t('Nobody watches this training: {error}', { error: errorText(problem) });
   if (count > 0) return formatCount(count);
   return isLive
-    ? 'Nothing so far that needs looking at.'
-    : 'Nothing was found that needs looking at.';
+    ? t('Nothing so far that needs looking at.')
+    : t('Nothing was found that needs looking at.');
 }

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import type { ScaleTick } from './color-scale.ts';
 import { rampGradient, type RampName } from './ramps.ts';
+import { t } from '../../parts/t.ts';
 
 /** The legend under a heat map. */
 export function HeatLegend(props: {
@@ -25,7 +26,7 @@ export function HeatLegend(props: {
       </span>
       {props.hasBad && (
         <span class="inline gap-7">
-          <span class="heat-bad" aria-hidden="true" /> NaN or infinite
+          <span class="heat-bad" aria-hidden="true" /> {t('NaN or infinite')}
         </span>
       )}
       {props.note !== undefined && <span class="quiet">{props.note}</span>}

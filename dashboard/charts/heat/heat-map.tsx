@@ -10,6 +10,7 @@ import { lowerBound } from '../axis.ts';
 import { columnLefts, labelledColumns, type GridColumn } from './layer-grid.ts';
 import { rampOf, type RampName } from './ramps.ts';
 import './heat.css';
+import { t } from '../../parts/t.ts';
 
 /** Narrowest column, in CSS pixels. */
 export const MIN_COLUMN_PX = 4;
@@ -134,7 +135,13 @@ function Cells(props: CellsProps): JSX.Element {
       class="heat-cells"
       tabIndex={0}
       role="group"
-      aria-label={`${props.label}. Arrow keys go from cell to cell${props.onPick === undefined ? '' : ', Enter opens the layer'}.`}
+      aria-label={
+        props.onPick === undefined
+          ? t('{label}. Arrow keys go from cell to cell.', { label: props.label })
+          : t('{label}. Arrow keys go from cell to cell, Enter opens the layer.', {
+              label: props.label,
+            })
+      }
       style={{ width: `${Math.max(1, lefts.at(-1) ?? 1)}px` }}
       onPointerMove={point}
       onPointerDown={point}

@@ -8,6 +8,7 @@ import type { BatchFindings } from '../../worker/run-analysis.ts';
 import type { Answering } from '../feed/use-asked.ts';
 import { classText, noSamplesText, shareText, threeDigits, timesText } from './batch-text.ts';
 import { contentColumns, positionText, Table, type ShownColumn } from './table.tsx';
+import { t } from '../../parts/t.ts';
 
 /** Rows of a table that are listed. */
 const SHOWN = 20;
@@ -23,15 +24,17 @@ export function Findings(props: {
     <>
       {error.value !== undefined && (
         <Warning>
-          What hard batches have in common could not be looked for: {errorText(error.value)}{' '}
+          {t('What hard batches have in common could not be looked for: {error}', {
+            error: errorText(error.value),
+          })}{' '}
           <Button isSmall onClick={retry}>
-            Try again
+            {t('Try again')}
           </Button>
         </Warning>
       )}
       {found === undefined && error.value === undefined && (
         <p class="quiet" role="status">
-          Looking for what hard batches have in common…
+          {t('Looking for what hard batches have in common…')}
         </p>
       )}
       {found !== undefined && (
@@ -48,14 +51,16 @@ export function Findings(props: {
 function HardSamples({ found }: { readonly found: BatchFindings }): JSX.Element {
   return (
     <Part
-      title="Hard samples"
-      note="Batches with these samples have high losses far more often than chance would have it: look at their labels."
+      title={t('Hard samples')}
+      note={t(
+        'Batches with these samples have high losses far more often than chance would have it: look at their labels.',
+      )}
       nothing={noSamplesText(found)}
       rows={found.samples}
       keyOf={({ sampleId }) => sampleId}
       columns={[
         {
-          title: 'Sample',
+          title: t('Sample'),
           isWords: true,
           cell: ({ sampleId, together }) => (
             <>
@@ -63,28 +68,29 @@ function HardSamples({ found }: { readonly found: BatchFindings }): JSX.Element 
               {together.length > 0 && (
                 <span class="quiet" title={together.join(', ')}>
                   {' '}
-                  or {together.slice(0, 2).join(', ')}
-                  {together.length > 2 && ', …'}
+                  {t('or {samples}', {
+                    samples: `${together.slice(0, 2).join(', ')}${together.length > 2 ? ', …' : ''}`,
+                  })}
                 </span>
               )}
             </>
           ),
         },
-        { title: 'Batches', cell: ({ batchCount }) => formatCount(batchCount) },
+        { title: t('Batches'), cell: ({ batchCount }) => formatCount(batchCount) },
         {
-          title: 'Hard ones',
-          hint: 'Among the highest tenth of their time',
+          title: t('Hard ones'),
+          hint: t('Among the highest tenth of their time'),
           cell: ({ batchCount, hardBatchCount }) =>
             `${formatCount(hardBatchCount)} (${shareText(hardBatchCount / batchCount)})`,
         },
         {
-          title: 'Its loss, about',
-          hint: 'Estimated from its batches',
+          title: t('Its loss, about'),
+          hint: t('Estimated from its batches'),
           cell: ({ loss }) => threeDigits(loss),
         },
         {
-          title: 'Usual loss',
-          hint: 'Of the batches trained on around the same times',
+          title: t('Usual loss'),
+          hint: t('Of the batches trained on around the same times'),
           cell: ({ usualLoss }) => threeDigits(usualLoss),
         },
         {
@@ -105,41 +111,41 @@ function HardClasses(props: {
   if (classText(classCounts) === undefined) return null;
   return (
     <Part
-      title="Hard classes"
-      note="Batches with more samples of these classes have higher losses."
-      nothing="No class stands out."
+      title={t('Hard classes')}
+      note={t('Batches with more samples of these classes have higher losses.')}
+      nothing={t('No class stands out.')}
       rows={props.found.classes}
       keyOf={({ className }) => className}
       columns={[
         {
-          title: 'Class',
+          title: t('Class'),
           isWords: true,
           cell: ({ className }) => <span class="is-bad strong">{className}</span>,
         },
         {
-          title: 'Samples',
+          title: t('Samples'),
           cell: ({ className }) => {
             const count = classCounts[className];
             return typeof count === 'number' ? formatCount(count) : '–';
           },
         },
-        { title: 'Share of all', cell: ({ share }) => shareText(share) },
+        { title: t('Share of all'), cell: ({ share }) => shareText(share) },
         {
-          title: 'Of hard batches',
-          hint: 'Share in the tenth of batches that stand out most',
+          title: t('Of hard batches'),
+          hint: t('Share in the tenth of batches that stand out most'),
           cell: ({ share, hardShare }) => {
             const times = timesText(hardShare, share);
             return `${shareText(hardShare)}${times === undefined ? '' : ` (${times})`}`;
           },
         },
         {
-          title: 'Loss, about',
-          hint: 'Of a sample of the class, estimated',
+          title: t('Loss, about'),
+          hint: t('Of a sample of the class, estimated'),
           cell: ({ loss }) => threeDigits(loss),
         },
         {
-          title: 'Other classes',
-          hint: 'Loss of a sample of the others, estimated',
+          title: t('Other classes'),
+          hint: t('Loss of a sample of the others, estimated'),
           cell: ({ otherLoss }) => threeDigits(otherLoss),
         },
         {
@@ -156,19 +162,19 @@ function Spikes({ found }: { readonly found: BatchFindings }): JSX.Element {
   const hardIds = new Set(found.samples.flatMap((one) => [one.sampleId, ...one.together]));
   return (
     <Part
-      title="Spikes and their batches"
-      note="What was trained on when the loss jumped."
-      nothing="The training loss has no spike that it came back from."
+      title={t('Spikes and their batches')}
+      note={t('What was trained on when the loss jumped.')}
+      nothing={t('The training loss has no spike that it came back from.')}
       rows={found.spikes}
       keyOf={({ metricKey, step }) => `${metricKey} ${step}`}
       columns={[
-        { title: 'Metric', isWords: true, cell: ({ metricKey }) => metricKey },
-        { title: 'Step', cell: ({ step }) => positionText(step) },
-        { title: 'From', cell: ({ level }) => threeDigits(level) },
-        { title: 'To', className: () => 'strong', cell: ({ peak }) => threeDigits(peak) },
+        { title: t('Metric'), isWords: true, cell: ({ metricKey }) => metricKey },
+        { title: t('Step'), cell: ({ step }) => positionText(step) },
+        { title: t('From'), cell: ({ level }) => threeDigits(level) },
+        { title: t('To'), className: () => 'strong', cell: ({ peak }) => threeDigits(peak) },
         {
-          title: 'Loss of the batch',
-          cell: ({ batch }) => (batch === null ? 'not recorded' : threeDigits(batch.loss)),
+          title: t('Loss of the batch'),
+          cell: ({ batch }) => (batch === null ? t('not recorded') : threeDigits(batch.loss)),
         },
         ...contentColumns(
           found.spikes,
@@ -181,11 +187,18 @@ function Spikes({ found }: { readonly found: BatchFindings }): JSX.Element {
 }
 
 /** How many times as large something is as usual. */
-const EFFECT = { title: 'Effect', className: () => 'strong' };
+const EFFECT = {
+  get title() {
+    return t('Effect');
+  },
+  className: () => 'strong',
+};
 
 const CHANCE: ShownColumn<{ readonly pValue: number }> = {
   title: 'p',
-  hint: 'How often chance alone would do it, corrected for all that were asked about',
+  get hint() {
+    return t('How often chance alone would do it, corrected for all that were asked about');
+  },
   cell: ({ pValue }) => threeDigits(pValue),
 };
 
@@ -209,7 +222,7 @@ function Part<R>(props: {
         <>
           <p class="section-note quiet medium">
             {props.note}
-            {more > 0 && ` ${formatCount(more)} more are not shown.`}
+            {more > 0 && ` ${t('{count} more are not shown.', { count: formatCount(more) })}`}
           </p>
           <Table hasNames rows={rows.slice(0, SHOWN)} keyOf={keyOf} columns={columns} />
         </>

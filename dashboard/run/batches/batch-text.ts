@@ -1,20 +1,21 @@
 /** Findings about batches in words and rows. Pure. */
 import type { ExposureSummary } from 'quark-sdk/probes';
-import { countText, formatValue, rounded } from '../../parts/format.ts';
+import { formatCount, formatValue, rounded } from '../../parts/format.ts';
 import type { BatchFindings } from '../../worker/run-analysis.ts';
+import { t, tn } from '../../parts/t.ts';
 
-const REASONS: Readonly<Record<string, string>> = {
-  non_finite_loss: 'loss is NaN or infinite',
-  loss_percentile: 'among the highest losses',
-  loss_z_score: 'loss far from the mean',
-  loss_iqr: 'loss far above the usual range',
-  sequence_length_z_score: 'unusually long sequence',
-  sequence_length_iqr: 'sequence far longer than usual',
+const REASONS: Readonly<Record<string, () => string>> = {
+  non_finite_loss: () => t('loss is NaN or infinite'),
+  loss_percentile: () => t('among the highest losses'),
+  loss_z_score: () => t('loss far from the mean'),
+  loss_iqr: () => t('loss far above the usual range'),
+  sequence_length_z_score: () => t('unusually long sequence'),
+  sequence_length_iqr: () => t('sequence far longer than usual'),
 };
 
 /** Why a batch counts as hard, as a person says it. */
 export function reasonText(reason: string): string {
-  return REASONS[reason] ?? reason.replaceAll('_', ' ');
+  return REASONS[reason]?.() ?? reason.replaceAll('_', ' ');
 }
 
 /** One class in the table of exposure. */
@@ -68,7 +69,9 @@ export function classText(
     .map(([name, count]) => `${name} ${Math.round((100 * count) / total)}\u00a0%`);
   return {
     text: `${shown.join(', ')}${counts.length > SHOWN_NAMES ? ', …' : ''}`,
-    exact: counts.map(([name, count]) => `${name}: ${count} of ${total}`).join(', '),
+    exact: counts
+      .map(([name, count]) => t('{name}: {count} of {total}', { name, count, total }))
+      .join(', '),
   };
 }
 
@@ -96,7 +99,7 @@ export function threeDigits(value: number): string {
 export function timesText(value: number, other: number): string | undefined {
   const ratio = value / other;
   if (!(value > 0 && other > 0) || !Number.isFinite(ratio)) return undefined;
-  return `${formatValue(rounded(ratio, 2))} times`;
+  return t('{ratio} times', { ratio: formatValue(rounded(ratio, 2)) });
 }
 
 /** A share: `12 %`, `0.34 %`. */
@@ -109,9 +112,17 @@ export function noSamplesText(
   found: Pick<BatchFindings, 'isShuffled' | 'testedSampleCount'>,
 ): string {
   if (found.testedSampleCount === 0)
-    return 'No sample was in two batches, so that nothing can be said of single ones.';
-  const tested = `${countText(found.testedSampleCount, 'sample')} ${found.testedSampleCount === 1 ? 'was' : 'were'} seen more than once`;
+    return t('No sample was in two batches, so that nothing can be said of single ones.');
+  const tested = tn(
+    found.testedSampleCount,
+    '{count} sample was seen more than once',
+    '{count} samples were seen more than once',
+    { count: formatCount(found.testedSampleCount) },
+  );
   return found.isShuffled === false
-    ? `${tested}, always with the same others: shuffle the batches, and hard samples can be told.`
-    : `None stands out; ${tested}.`;
+    ? t(
+        '{tested}, always with the same others: shuffle the batches, and hard samples can be told.',
+        { tested },
+      )
+    : t('None stands out; {tested}.', { tested });
 }

@@ -9,14 +9,35 @@ import { setterOf } from '../../parts/signals.ts';
 import type { BatchFindings } from '../../worker/run-analysis.ts';
 import { reasonText, threeDigits } from './batch-text.ts';
 import { contentColumns, positionText, Table, type BatchContents } from './table.tsx';
+import { t } from '../../parts/t.ts';
 
 const SPANS = [
-  { value: 'epoch', label: 'Last epoch', hint: 'Beside the other batches of the last epoch' },
-  { value: 'run', label: 'Whole run', hint: 'Beside all batches of the run' },
+  {
+    value: 'epoch',
+    get label() {
+      return t('Last epoch');
+    },
+    get hint() {
+      return t('Beside the other batches of the last epoch');
+    },
+  },
+  {
+    value: 'run',
+    get label() {
+      return t('Whole run');
+    },
+    get hint() {
+      return t('Beside all batches of the run');
+    },
+  },
   {
     value: 'around',
-    label: 'Nearby steps',
-    hint: 'Beside the 51 batches that were trained on around the same time',
+    get label() {
+      return t('Nearby steps');
+    },
+    get hint() {
+      return t('Beside the 51 batches that were trained on around the same time');
+    },
   },
 ] as const;
 
@@ -51,32 +72,37 @@ export function HardBatchList(props: {
       : rowsOf(chosen === 'epoch' ? (lastEpoch ?? summary) : summary);
   const hardIds = new Set(findings?.samples.flatMap((one) => [one.sampleId, ...one.together]));
   return (
-    <section aria-label="Hard batches">
-      <SectionHead title="Hard batches">
+    <section aria-label={t('Hard batches')}>
+      <SectionHead title={t('Hard batches')}>
         {spans.length > 1 && (
-          <Segmented label="Batches of" options={spans} value={chosen} onChange={setterOf(span)} />
+          <Segmented
+            label={t('Batches of')}
+            options={spans}
+            value={chosen}
+            onChange={setterOf(span)}
+          />
         )}
       </SectionHead>
       {rows.length === 0 ? (
-        <p class="quiet">No batch stands out.</p>
+        <p class="quiet">{t('No batch stands out.')}</p>
       ) : (
         <Table
           rows={rows}
           keyOf={({ key }) => key}
           columns={[
-            { title: 'Step', cell: ({ step }) => positionText(step) },
-            { title: 'Epoch', cell: ({ epoch }) => positionText(epoch) },
+            { title: t('Step'), cell: ({ step }) => positionText(step) },
+            { title: t('Epoch'), cell: ({ epoch }) => positionText(epoch) },
             {
-              title: 'Loss',
+              title: t('Loss'),
               className: ({ loss }) => (Number.isFinite(loss) ? '' : 'is-bad strong'),
               cell: ({ loss }) => formatValue(loss),
             },
             {
-              title: 'Deviations',
+              title: t('Deviations'),
               cell: ({ deviations }) =>
                 deviations === null ? '–' : `${threeDigits(deviations)} σ`,
             },
-            { title: 'Why', isWords: true, cell: ({ why }) => why },
+            { title: t('Why'), isWords: true, cell: ({ why }) => why },
             ...contentColumns(rows, (row) => row, hardIds),
           ]}
         />
@@ -111,7 +137,7 @@ function rowsAround(findings: BatchFindings | undefined): readonly Row[] {
     why:
       batch.usualLoss === null
         ? reasonText('non_finite_loss')
-        : `${threeDigits(batch.usualLoss)} is usual at that time`,
+        : t('{usualLoss} is usual at that time', { usualLoss: threeDigits(batch.usualLoss) }),
     sampleIds: batch.sampleIds,
     classCounts: batch.classCounts,
   }));

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { formatCount } from '../../parts/format.ts';
 import { classText, sampleNames } from './batch-text.ts';
+import { t } from '../../parts/t.ts';
 
 /** One column: its title, and what it shows of a row. */
 export type ShownColumn<R> = {
@@ -72,12 +73,12 @@ export function contentColumns<R>(
   hardIds: ReadonlySet<string>,
 ): readonly ShownColumn<R>[] {
   const samples: ShownColumn<R> = {
-    title: 'Samples',
+    title: t('Samples'),
     isWords: true,
     cell: (row) => <Samples sampleIds={contentsOf(row).sampleIds} hardIds={hardIds} />,
   };
   const classes: ShownColumn<R> = {
-    title: 'Classes',
+    title: t('Classes'),
     isWords: true,
     cell: (row) => {
       const found = classText(contentsOf(row).classCounts);

@@ -15,6 +15,7 @@ import { BatchFeed } from './feed.ts';
 import { HardBatchList } from './hard-batches.tsx';
 import { Table } from './table.tsx';
 import './style.css';
+import { t } from '../../parts/t.ts';
 
 /** The "Batches" tab. */
 export default function BatchesView({ feed, watch }: TabProps): JSX.Element {
@@ -24,12 +25,14 @@ export default function BatchesView({ feed, watch }: TabProps): JSX.Element {
   const reading = useFeed(batches, isLive);
   void reading.revision.value;
   return (
-    <FeedGate reading={reading} title="The batches cannot be read">
+    <FeedGate reading={reading} title={t('The batches cannot be read')}>
       {() =>
         batches.summary === undefined ? (
           <HowTo
-            title={isLive ? 'No batches yet' : 'No batches were recorded'}
-            text="Data diagnostics record the loss and the make-up of each batch, never the samples."
+            title={isLive ? t('No batches yet') : t('No batches were recorded')}
+            text={t(
+              'Data diagnostics record the loss and the make-up of each batch, never the samples.',
+            )}
             code={`const diagnostics = new DataDiagnostics(session);
 diagnostics.logBatch(loss, { step, labels, sampleIds });`}
           />
@@ -59,7 +62,7 @@ function Batches(props: {
     props.stamp,
   );
   return (
-    <section class="batches column" aria-label="Batches">
+    <section class="batches column" aria-label={t('Batches')}>
       <Losses summary={summary} />
       <HardBatchList summary={summary} lastEpoch={props.lastEpoch} findings={asked.answer.value} />
       <Findings asked={asked} exposure={summary.exposure} />
@@ -74,12 +77,12 @@ function Losses({ summary }: { readonly summary: DataDiagnosticsSummary }): JSX.
   return (
     <Tiles
       tiles={[
-        { name: 'batches', text: formatCount(summary.batchCount) },
-        { name: 'median loss', text: numberText(lossSummary?.median) },
-        { name: 'highest loss', text: numberText(lossSummary?.max) },
-        { name: 'not finite', text: formatCount(lossSummary?.nonFiniteCount ?? 0) },
+        { name: t('batches'), text: formatCount(summary.batchCount) },
+        { name: t('median loss'), text: numberText(lossSummary?.median) },
+        { name: t('highest loss'), text: numberText(lossSummary?.max) },
+        { name: t('not finite'), text: formatCount(lossSummary?.nonFiniteCount ?? 0) },
         ...(uniqueSampleCount > 0
-          ? [{ name: 'different samples', text: formatCount(uniqueSampleCount) }]
+          ? [{ name: t('different samples'), text: formatCount(uniqueSampleCount) }]
           : []),
       ]}
     />
@@ -91,11 +94,13 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
   if (rows.length === 0) return null;
   const { imbalanceRatio } = summary.exposure;
   return (
-    <section aria-label="Class exposure">
-      <SectionHead title="Class exposure">
+    <section aria-label={t('Class exposure')}>
+      <SectionHead title={t('Class exposure')}>
         {imbalanceRatio !== null && (
           <span class="quiet">
-            the most seen class {threeDigits(imbalanceRatio)} times as often as the least
+            {t('the most seen class {ratio} times as often as the least', {
+              ratio: threeDigits(imbalanceRatio),
+            })}
           </span>
         )}
       </SectionHead>
@@ -105,10 +110,10 @@ function Exposure({ summary }: { readonly summary: DataDiagnosticsSummary }): JS
         rows={rows}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Class', cell: ({ name }) => name },
-          { title: 'Samples', cell: ({ count }) => formatCount(count) },
+          { title: t('Class'), cell: ({ name }) => name },
+          { title: t('Samples'), cell: ({ count }) => formatCount(count) },
           {
-            title: 'Share',
+            title: t('Share'),
             cell: ({ share, width }) => (
               <span class="row gap-12">
                 <span class="exposure-bar" style={{ width: `${width * 75}%` }} />

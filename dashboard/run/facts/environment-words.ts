@@ -1,21 +1,22 @@
 /** The environment of a run in words and units that people read. */
 import { formatDuration } from '../../parts/format.ts';
+import { t } from '../../parts/t.ts';
 
 /** Fields whose names are not what one calls them. */
-const NAMES: Readonly<Record<string, string>> = {
-  quark_version: 'Quark',
-  node_version: 'Node.js',
-  operating_system: 'system',
-  hostname: 'host',
-  process_id: 'process',
-  cpu_model: 'processor',
-  logical_processors: 'processor threads',
-  ram_total_bytes: 'memory',
-  device_memory_gib: 'memory, at least',
-  is_cross_origin_isolated: 'cross-origin isolated',
-  git_branch: 'branch',
-  git_has_changes: 'uncommitted changes',
-  user_agent: 'browser',
+const NAMES: Readonly<Record<string, () => string>> = {
+  quark_version: () => 'Quark',
+  node_version: () => 'Node.js',
+  operating_system: () => t('system'),
+  hostname: () => t('host'),
+  process_id: () => t('process'),
+  cpu_model: () => t('processor'),
+  logical_processors: () => t('processor threads'),
+  ram_total_bytes: () => t('memory'),
+  device_memory_gib: () => t('memory, at least'),
+  is_cross_origin_isolated: () => t('cross-origin isolated'),
+  git_branch: () => t('branch'),
+  git_has_changes: () => t('uncommitted changes'),
+  user_agent: () => t('browser'),
 };
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -26,14 +27,15 @@ export function environmentWords(
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(environment).map(([field, value]) => {
-      const name = NAMES[field] ?? field.replace(/_(bytes|ms|percent)$/, '').replaceAll('_', ' ');
+      const name =
+        NAMES[field]?.() ?? field.replace(/_(bytes|ms|percent)$/, '').replaceAll('_', ' ');
       return [name, wordOf(field, value)];
     }),
   );
 }
 
 function wordOf(field: string, value: unknown): unknown {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'boolean') return value ? t('yes') : t('no');
   if (typeof value !== 'number' || !Number.isFinite(value)) return value;
   if (field.endsWith('_bytes')) return binaryBytes(value);
   if (field.endsWith('_ms')) return formatDuration(value);

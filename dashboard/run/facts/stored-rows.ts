@@ -2,6 +2,7 @@
 import type { RunReader, Store } from 'quark-sdk';
 import type { RunDownsampling } from 'quark-sdk/analysis';
 import { countText, formatCount } from '../../parts/format.ts';
+import { t } from '../../parts/t.ts';
 
 /** Facts of a run as text; undefined where there is nothing to say. */
 export type StoredRowFacts = {
@@ -19,11 +20,22 @@ export async function readStoredRows(reader: RunReader): Promise<StoredRowFacts>
     superseded:
       superseded === 0
         ? undefined
-        : `${countText(superseded, 'row')} of an earlier session, written after another one had taken the run over; not shown`,
+        : t(
+            '{superseded} of an earlier session, written after another one had taken the run over; not shown',
+            { superseded: countText(superseded, 'row') },
+          ),
     downsampled:
       fewer === undefined
         ? undefined
-        : `the curves have at most ${formatCount(fewer.pointsPerMetric)} points a metric since ${new Date(fewer.atMs).toLocaleDateString()}: ${formatCount(fewer.rows)} of ${formatCount(fewer.rowsBefore)} rows are left`,
+        : t(
+            'the curves have at most {pointsPerMetric} points a metric since {date}: {rows} of {rowsBefore} rows are left',
+            {
+              pointsPerMetric: formatCount(fewer.pointsPerMetric),
+              date: new Date(fewer.atMs).toLocaleDateString(),
+              rows: formatCount(fewer.rows),
+              rowsBefore: formatCount(fewer.rowsBefore),
+            },
+          ),
   };
 }
 

@@ -12,12 +12,19 @@ import { setterOf } from '../../parts/signals.ts';
 import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import { HistogramFeed } from './feed.ts';
 import { shortParameter } from './layer-table.ts';
+import { t } from '../../parts/t.ts';
 
 type DistributionType = ParameterDistributionRecord['distributionType'];
-const TYPE_LABELS: Readonly<Record<DistributionType, string>> = {
-  value: 'Values',
-  gradient: 'Gradients',
-  update: 'Updates',
+const TYPE_LABELS: Readonly<Record<DistributionType, () => string>> = {
+  value: () => t('Values'),
+  gradient: () => t('Gradients'),
+  update: () => t('Updates'),
+};
+/** What a histogram counts. */
+const OF_ELEMENTS: Readonly<Record<DistributionType, () => string>> = {
+  value: () => t('value of an element by step'),
+  gradient: () => t('gradient of an element by step'),
+  update: () => t('update of an element by step'),
 };
 const TYPES = ['value', 'gradient', 'update'] as const;
 
@@ -32,12 +39,12 @@ export function Histograms(props: {
   const reading = useFeed(feed, props.isLive);
   void reading.revision.value;
   return (
-    <FeedGate reading={reading} title="The histograms cannot be read">
+    <FeedGate reading={reading} title={t('The histograms cannot be read')}>
       {() =>
         feed.records.length === 0 ? (
           <HowTo
-            title="No histograms of this layer"
-            text="They are recorded when they are asked for."
+            title={t('No histograms of this layer')}
+            text={t('They are recorded when they are asked for.')}
             code={`quarkCallback(session, tf, model, {
   parameters: {
     captureDistributions: true,
@@ -67,12 +74,12 @@ function Panels(props: RecordsProps & { readonly layer: string }): JSX.Element {
   const type = types.includes(wanted.value) ? wanted.value : (types[0] ?? wanted.value);
   const parameters = [...new Set(records.map(({ parameterName }) => parameterName))];
   return (
-    <section class="histograms" aria-label="Histograms over time">
+    <section class="histograms" aria-label={t('Histograms over time')}>
       <header class="section-head">
-        <h3>Histograms over time</h3>
+        <h3>{t('Histograms over time')}</h3>
         <Segmented
-          label="What is counted"
-          options={types.map((value) => ({ value, label: TYPE_LABELS[value] }))}
+          label={t('What is counted')}
+          options={types.map((value) => ({ value, label: TYPE_LABELS[value]() }))}
           value={type}
           onChange={setterOf(wanted)}
         />
@@ -112,13 +119,16 @@ function HistogramPanel(
   return (
     <section
       class="panel card heat-panel"
-      aria-label={`Histograms of ${parameter}, ${TYPE_LABELS[type].toLowerCase()}`}
+      aria-label={t('Histograms of {parameter}, {type}', {
+        parameter,
+        type: TYPE_LABELS[type]().toLowerCase(),
+      })}
       data-histogram={`${parameter} ${type}`}
     >
       <header class="panel-head row gap-8">
         <h3>
           {props.title}
-          <span class="quiet layer-type">{type} of an element by step</span>
+          <span class="quiet layer-type">{OF_ELEMENTS[type]()}</span>
         </h3>
       </header>
       <HistogramHeat name={parameter} grid={grid} onWidth={setterOf(width)} />

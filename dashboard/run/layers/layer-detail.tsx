@@ -11,6 +11,7 @@ import { NO_EPOCHS } from '../../series/epoch-scale.ts';
 import { Histograms } from './histograms.tsx';
 import { LayerCharts } from './layer-series.ts';
 import type { LayerTable } from './layer-table.ts';
+import { t } from '../../parts/t.ts';
 
 const ORIGIN = { startMs: 0, scale: NO_EPOCHS };
 
@@ -47,7 +48,7 @@ export function LayerDetail(props: {
   useEffect(() => title.current?.scrollIntoView({ block: 'nearest' }), []);
   void context.value;
   return (
-    <section class="layer-detail" aria-label={`Layer ${layer}`} data-layer={layer}>
+    <section class="layer-detail" aria-label={t('Layer {layer}', { layer })} data-layer={layer}>
       <header class="section-head">
         <h2 ref={title}>
           {layer}
@@ -56,7 +57,7 @@ export function LayerDetail(props: {
         <IconButton
           class="push"
           icon="close"
-          label={`Close layer ${layer}`}
+          label={t('Close layer {layer}', { layer })}
           onClick={props.onClose}
         />
       </header>

@@ -1,54 +1,97 @@
 /** What the heat map of layers can show, and on what scale. */
 import type { ScaleKind } from '../../charts/heat/color-scale.ts';
+import { t } from '../../parts/t.ts';
 
 const QUANTITIES = [
   {
     id: 'activation_mean',
-    label: 'Activation mean',
-    unit: 'mean of the output',
-    hint: 'Mean of what the layer gave',
+    get label() {
+      return t('Activation mean');
+    },
+    get unit() {
+      return t('mean of the output');
+    },
+    get hint() {
+      return t('Mean of what the layer gave');
+    },
     scale: 'diverging',
   },
   {
     id: 'activation_std',
-    label: 'Activation std',
-    unit: 'standard deviation of the output',
-    hint: 'Standard deviation of what the layer gave',
+    get label() {
+      return t('Activation std');
+    },
+    get unit() {
+      return t('standard deviation of the output');
+    },
+    get hint() {
+      return t('Standard deviation of what the layer gave');
+    },
     scale: 'log',
   },
   {
     id: 'gradient_norm',
-    label: 'Gradient norm',
-    unit: 'L2 norm of the gradient at the output',
-    hint: 'L2 norm of the gradient with respect to what the layer gave',
+    get label() {
+      return t('Gradient norm');
+    },
+    get unit() {
+      return t('L2 norm of the gradient at the output');
+    },
+    get hint() {
+      return t('L2 norm of the gradient with respect to what the layer gave');
+    },
     scale: 'log',
   },
   {
     id: 'weight_gradient_norm',
-    label: 'Weight gradient',
-    unit: 'L2 norm of the gradient of the parameters',
-    hint: 'L2 norm of the gradient of all parameters of the layer',
+    get label() {
+      return t('Weight gradient');
+    },
+    get unit() {
+      return t('L2 norm of the gradient of the parameters');
+    },
+    get hint() {
+      return t('L2 norm of the gradient of all parameters of the layer');
+    },
     scale: 'log',
   },
   {
     id: 'update_ratio',
-    label: 'Update ratio',
-    unit: 'norm of the update over norm of the parameters',
-    hint: 'How much of itself a layer changed in the step; around 0.001 is usual',
+    get label() {
+      return t('Update ratio');
+    },
+    get unit() {
+      return t('norm of the update over norm of the parameters');
+    },
+    get hint() {
+      return t('How much of itself a layer changed in the step; around 0.001 is usual');
+    },
     scale: 'log',
   },
   {
     id: 'dead_ratio',
-    label: 'Dead outputs',
-    unit: 'share of outputs that are zero',
-    hint: 'Share of outputs at zero',
+    get label() {
+      return t('Dead outputs');
+    },
+    get unit() {
+      return t('share of outputs that are zero');
+    },
+    get hint() {
+      return t('Share of outputs at zero');
+    },
     scale: 'share',
   },
   {
     id: 'saturation',
-    label: 'Saturation',
-    unit: 'share of outputs at their limit',
-    hint: 'Share of outputs at or beyond the saturation threshold',
+    get label() {
+      return t('Saturation');
+    },
+    get unit() {
+      return t('share of outputs at their limit');
+    },
+    get hint() {
+      return t('Share of outputs at or beyond the saturation threshold');
+    },
     scale: 'share',
   },
 ] as const satisfies readonly LayerQuantity<string>[];

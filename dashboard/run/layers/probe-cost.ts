@@ -1,6 +1,7 @@
 /** What looking costs: the time of steps that were probed beside that of the others. Pure. */
 import { formatValue, rounded } from '../../parts/format.ts';
 import type { SampleSeries } from '../../series/series.ts';
+import { t } from '../../parts/t.ts';
 
 /** Medians in milliseconds. */
 export type ProbeCost = {
@@ -46,9 +47,13 @@ export function probeCost(
 export function costText({ plainMs, probedMs, averageMs }: ProbeCost): string {
   const percent = (averageMs / plainMs - 1) * 100;
   const sign = percent < 0 ? '−' : '+';
-  return (
-    `A step takes ${short(plainMs)} ms, one with probes ${short(probedMs)} ms (medians): ` +
-    `${sign}${Math.abs(percent).toFixed(1)} % over all steps.`
+  return t(
+    'A step takes {plain} ms, one with probes {probed} ms (medians): {percent} % over all steps.',
+    {
+      plain: short(plainMs),
+      probed: short(probedMs),
+      percent: `${sign}${Math.abs(percent).toFixed(1)}`,
+    },
   );
 }
 

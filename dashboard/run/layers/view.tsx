@@ -30,6 +30,7 @@ import {
 import type { LayerTable } from './layer-table.ts';
 import { costText, probeCost } from './probe-cost.ts';
 import './style.css';
+import { t } from '../../parts/t.ts';
 
 const ROW_PX = 26;
 const SMALL_ROW_PX = 18;
@@ -44,12 +45,14 @@ export default function LayersView(props: TabProps): JSX.Element {
   const reading = useFeed(layers, isLive);
   void reading.revision.value;
   return (
-    <FeedGate reading={reading} title="The layers cannot be read">
+    <FeedGate reading={reading} title={t('The layers cannot be read')}>
       {() =>
         layers.table.quantities.length === 0 ? (
           <HowTo
-            title={isLive ? 'No layers yet' : 'No layers were recorded'}
-            text="With TensorFlow.js one line records activations, gradients and parameters of every layer; in a loop of your own, two do."
+            title={isLive ? t('No layers yet') : t('No layers were recorded')}
+            text={t(
+              'With TensorFlow.js one line records activations, gradients and parameters of every layer; in a loop of your own, two do.',
+            )}
             code={`// model.fit(xs, ys, { callbacks: ... })
 quarkCallback(session, tf, model)
 
@@ -95,7 +98,7 @@ function Layers(props: LayersProps): JSX.Element {
     if (chosen.value !== undefined && !types.has(chosen.value)) chosen.value = undefined;
   });
   return (
-    <section class="layers" aria-label="Layers">
+    <section class="layers" aria-label={t('Layers')}>
       <QuantityChoice
         known={table.quantities}
         value={quantity.value.id}
@@ -112,7 +115,7 @@ function Layers(props: LayersProps): JSX.Element {
       />
       <Cost {...props} />
       {chosen.value === undefined ? (
-        <p class="quiet heat-note">Choose a layer for its curves and histograms.</p>
+        <p class="quiet heat-note">{t('Choose a layer for its curves and histograms.')}</p>
       ) : (
         <LayerDetail
           key={chosen.value}
@@ -162,7 +165,11 @@ function LayerHeat(props: HeatProps): JSX.Element {
   return (
     <div class="panel card heat-panel" data-quantity={id}>
       <HeatMap
-        label={`${label} of ${formatCount(rows.length)} layers over ${formatCount(columns.length)} columns of steps`}
+        label={t('{label} of {rows} layers over {columns} columns of steps', {
+          label,
+          rows: formatCount(rows.length),
+          columns: formatCount(columns.length),
+        })}
         cells={cells}
         rowPx={rowPx}
         rowGap={rowPx > SMALL_ROW_PX ? 2 : 1}
@@ -174,12 +181,14 @@ function LayerHeat(props: HeatProps): JSX.Element {
       </HeatMap>
       <HeatLegend
         ramp={cells.value.ramp}
-        unit={`${unit}${kind === 'log' ? ', log scale' : ''}`}
+        unit={kind === 'log' ? t('{unit}, log scale', { unit }) : unit}
         ticks={scaleTicks(scale)}
         hasBad={shades.includes(BAD_SHADE)}
         note={
           stepsPerColumn > 1
-            ? `up to ${stepsPerColumn} probed steps a column; the most unusual of them is shown`
+            ? t('up to {count} probed steps a column; the most unusual of them is shown', {
+                count: stepsPerColumn,
+              })
             : undefined
         }
       />
@@ -220,7 +229,7 @@ function QuantityChoice(props: {
   readonly onChange: (id: QuantityId) => void;
 }): JSX.Element {
   return (
-    <div class="row wrap gap-6 quantities" role="group" aria-label="What the colours show">
+    <div class="row wrap gap-6 quantities" role="group" aria-label={t('What the colours show')}>
       {LAYER_QUANTITIES.filter(({ id }) => props.known.includes(id)).map(({ id, label, hint }) => (
         <Chip key={id} title={hint} isOn={id === props.value} onClick={() => props.onChange(id)}>
           {label}
@@ -241,16 +250,16 @@ function cellWords(
   const at = grid.columns[column];
   const cell = grid.cells[row * grid.columns.length + column];
   if (name === undefined || at === undefined || cell === undefined) return undefined;
-  const lines: [string, string][] = [[at.stepCount > 1 ? 'steps' : 'step', stepsText(at)]];
-  if (cell.count === 0) lines.push(['value', 'not recorded']);
-  else if (cell.count === 1) lines.push(['value', formatValue(cell.value)]);
+  const lines: [string, string][] = [[at.stepCount > 1 ? t('steps') : t('step'), stepsText(at)]];
+  if (cell.count === 0) lines.push([t('value'), t('not recorded')]);
+  else if (cell.count === 1) lines.push([t('value'), formatValue(cell.value)]);
   else
     lines.push(
-      ['lowest', formatValue(cell.min)],
-      ['highest', formatValue(cell.max)],
-      ['probes', formatCount(cell.count)],
+      [t('lowest'), formatValue(cell.min)],
+      [t('highest'), formatValue(cell.max)],
+      [t('probes'), formatCount(cell.count)],
     );
-  if (cell.badCount > 0) lines.push(['NaN or infinite', 'elements in it']);
+  if (cell.badCount > 0) lines.push([t('NaN or infinite'), t('elements in it')]);
   return { title: titleOf(name, types), lines };
 }
 

@@ -9,6 +9,7 @@ import { countBy } from '../../parts/maps.ts';
 import { SectionHead } from '../../parts/notices.tsx';
 import { adding, toggled } from '../../parts/signals.ts';
 import './style.css';
+import { t } from '../../parts/t.ts';
 
 const SHOWN_AT_FIRST = 50;
 const SHOWN_MORE = 200;
@@ -27,9 +28,9 @@ export function EventList(props: {
   );
   const shown = matching.slice(-shownCount.value).toReversed();
   return (
-    <section class="events" aria-label="Events">
-      <SectionHead title="Events">
-        <div class="row wrap gap-6" role="group" aria-label="Filter events by severity">
+    <section class="events" aria-label={t('Events')}>
+      <SectionHead title={t('Events')}>
+        <div class="row wrap gap-6" role="group" aria-label={t('Filter events by severity')}>
           {SEVERITY_ORDER.filter((severity) => counts.has(severity)).map((severity) => (
             <Chip
               key={severity}
@@ -47,7 +48,7 @@ export function EventList(props: {
         </div>
       </SectionHead>
       {props.events.length === 0 ? (
-        <p class="nothing">Nothing has happened yet.</p>
+        <p class="nothing">{t('Nothing has happened yet.')}</p>
       ) : (
         <ol class="card ruled">
           {shown.map((event) => (
@@ -57,7 +58,9 @@ export function EventList(props: {
       )}
       {matching.length > shown.length && (
         <Button class="more" onClick={adding(shownCount, SHOWN_MORE)}>
-          Show {formatCount(Math.min(SHOWN_MORE, matching.length - shown.length))} more
+          {t('Show {count} more', {
+            count: formatCount(Math.min(SHOWN_MORE, matching.length - shown.length)),
+          })}
         </Button>
       )}
     </section>
@@ -88,14 +91,16 @@ function EventRow({ event }: { readonly event: EventRecord }): JSX.Element {
         </span>
         {details !== undefined && (
           <details>
-            <summary class="quiet">Details</summary>
+            <summary class="quiet">{t('Details')}</summary>
             <pre>{details}</pre>
           </details>
         )}
       </div>
       <span class="event-position row baseline gap-12 quiet small nowrap">
-        {event.epoch !== null && <span>epoch {formatCount(event.epoch)}</span>}
-        {event.step !== null && <span>step {formatCount(event.step)}</span>}
+        {event.epoch !== null && (
+          <span>{t('epoch {epoch}', { epoch: formatCount(event.epoch) })}</span>
+        )}
+        {event.step !== null && <span>{t('step {step}', { step: formatCount(event.step) })}</span>}
       </span>
     </li>
   );
