@@ -15,6 +15,8 @@ import {
 
 const LIMIT_MS = 240_000;
 const STEPS = 2_000;
+/** More than eight points a pixel. */
+const DENSE_STEPS = 20_000;
 
 async function record(store: Store): Promise<string> {
   const session = await TrainingSession.startRun({
@@ -24,10 +26,13 @@ async function record(store: Store): Promise<string> {
   });
   const metrics = new MetricsLogger(session);
   for (let step = 0; step < STEPS; step += 1) {
-    metrics.log('train/loss', 2 * Math.exp(-step / 600) + 0.3, { step });
+    const epoch = Math.floor(step / 100);
+    metrics.log('train/loss', 2 * Math.exp(-step / 600) + 0.3, { step, epoch });
     if (step % 100 === 0) metrics.log('val/loss', 2 * Math.exp(-step / 600) + 0.5, { step });
     metrics.log('train/tokens', step * 1000, { step });
   }
+  for (let step = 0; step < DENSE_STEPS; step += 1)
+    metrics.log('dense/value', Math.sin(step / 900) + Math.sin(step * 2.4) / 4, { step });
   await session.endRun('completed');
   return session.runId;
 }
@@ -239,6 +244,84 @@ describe('inside a chart', () => {
       .poll(() => page.evaluate(() => navigator.clipboard.readText()))
       .toBe(await page.evaluate(() => location.href));
   });
+
+  it(
+    'goes by epochs and time, on logarithmic axes, and is smoothed in three ways with the curve as recorded behind',
+    { timeout: LIMIT_MS },
+    async () => {
+      const picture = (): Promise<string> =>
+        panel(page, 'loss')
+          .locator('canvas')
+          .first()
+          .evaluate((one) => (one instanceof HTMLCanvasElement ? one.toDataURL() : ''));
+      const told = async (): Promise<string> => {
+        await panel(page, 'loss').locator('.chart').focus();
+        await page.keyboard.press('End');
+        const text = await panel(page, 'loss').locator('.tooltip-head').innerText();
+        await page.keyboard.press('Escape');
+        return text;
+      };
+      /** Waits until the chart is drawn in another way than before. */
+      const changes = async (change: () => Promise<void>): Promise<void> => {
+        const before = await picture();
+        await change();
+        await expect.poll(picture).not.toBe(before);
+      };
+      const axis = page.getByRole('radiogroup', { name: 'Horizontal axis' });
+      for (const [name, head] of [
+        ['Epoch', /^epoch 19/],
+        ['Time', /s/],
+        ['Clock', /:/],
+        ['Step', /^step 1,9/],
+      ] as const) {
+        await axis.getByRole('radio', { name, exact: true }).click();
+        await expect.poll(told).toMatch(head);
+      }
+      for (const name of ['Log scale', 'Log x']) {
+        await changes(() => page.getByRole('checkbox', { name, exact: true }).check());
+        await changes(() => page.getByRole('checkbox', { name, exact: true }).uncheck());
+      }
+      await changes(() => page.getByRole('slider', { name: 'Smoothing' }).fill('0.9'));
+      const paths = async (): Promise<number> => {
+        const waiting = page.waitForEvent('download');
+        await panel(page, 'loss').locator('.save-menu-button button').first().click();
+        await page.getByRole('menuitem', { name: 'SVG' }).click();
+        const svg = await readFile(await (await waiting).path(), 'utf8');
+        return svg.match(/<path[^>]* opacity=/g)?.length ?? 0;
+      };
+      // A faint line behind each of the two curves.
+      expect(await paths()).toBe(2);
+      const kind = page.getByRole('combobox', { name: 'Kind of smoothing' });
+      await changes(async () => void (await kind.selectOption('Running mean')));
+      await changes(async () => void (await kind.selectOption('Gaussian')));
+      await page.getByRole('slider', { name: 'Smoothing' }).fill('0');
+      await expect.poll(paths).toBe(0);
+    },
+  );
+
+  it(
+    'shows the range of many points a pixel as an envelope, and says of how many',
+    { timeout: LIMIT_MS },
+    async () => {
+      const dense = panel(page, 'dense/value');
+      await dense.scrollIntoViewIfNeeded();
+      await dense.locator('canvas').waitFor();
+      await expect
+        .poll(() => dense.locator('.chart').getAttribute('aria-label'))
+        .toContain('20,000 points');
+      const waiting = page.waitForEvent('download');
+      await dense.locator('.save-menu-button button').first().click();
+      await page.getByRole('menuitem', { name: 'SVG' }).click();
+      const svg = await readFile(await (await waiting).path(), 'utf8');
+      expect(svg).toMatch(/<path[^>]*Z[^>]* opacity=/i);
+      await dense.locator('.chart').focus();
+      await page.keyboard.press('Home');
+      await page.keyboard.press('ArrowRight');
+      const tooltip = dense.locator('.chart-tooltip');
+      await expect.poll(() => tooltip.innerText()).toMatch(/ to [−\d.]+ of \d\d/);
+      await page.keyboard.press('Escape');
+    },
+  );
 
   it(
     'goes by the values of another metric, and back by the address',

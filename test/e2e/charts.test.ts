@@ -182,6 +182,15 @@ describe('the charts', () => {
     expect(errors).toEqual([]);
   });
 
+  it('are small in the list, for any metric', { timeout: LIMIT_MS }, async () => {
+    await page.goto(`${server.url}#/?columns=name!,curve:optimizer/lr`);
+    await expect
+      .poll(() => page.locator('.run-row .spark path').count(), { timeout: PATIENCE_MS })
+      .toBeGreaterThan(9);
+    await page.getByRole('columnheader', { name: /optimizer\/lr/ }).waitFor();
+    expect(errors).toEqual([]);
+  });
+
   longTest('are linked on request', { timeout: LIMIT_MS }, async () => {
     await page.goto(`${server.url}#/runs/${runIds[0]}?linked=1`);
     const loss = panel(page, 'loss').locator('.u-over');

@@ -233,6 +233,28 @@ it(
 );
 
 it(
+  'says the environment in words and units, beside the charts, which get their width where somebody folds it',
+  async () => {
+    const { page, errors } = await open();
+    const about = page.getByRole('complementary', { name: 'About this run' });
+    await about.getByText('processor threads', { exact: true }).waitFor();
+    expect(await about.innerText()).toMatch(/memory\n?\s*[\d.]+ GiB/);
+    expect(await about.innerText()).not.toContain('ram_total_bytes');
+    const chart = page.locator('.panel').first();
+    const before = (await chart.boundingBox())?.width ?? 0;
+    await page.getByRole('button', { name: 'Hide details' }).click();
+    await expect
+      .poll(async () => (await chart.boundingBox())?.width ?? 0)
+      .toBeGreaterThan(before + 20);
+    await page.getByRole('button', { name: 'Show details' }).click();
+    await about.waitFor();
+    expect(errors).toEqual([]);
+    await page.close();
+  },
+  LIMIT_MS,
+);
+
+it(
   'has an alert acknowledged with a note, folds it, and takes that back',
   async () => {
     const { page } = await open('?view=analysis');

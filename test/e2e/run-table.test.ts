@@ -156,6 +156,43 @@ describe('the table of 2,000 runs', () => {
     },
   );
 
+  it(
+    'has columns for groups, hosts and durations, which are moved and resized; long names keep their ends',
+    { timeout: LIMIT_MS },
+    async () => {
+      await open('#/?columns=name!,status,groups,host,durationMs&only=status:failed');
+      await matches('40 runs');
+      const first = rows().first();
+      await expect.poll(() => first.innerText()).toMatch(/sweep-\d[^]*gpu-\d[^]*1m/);
+      const name = first.locator('.run-link');
+      const [full = ''] = (await name.getAttribute('data-tip'))?.split('\n') ?? [];
+      expect(full).toMatch(/^sweep over learning rates and seeds, number \d+$/);
+      expect(await name.locator('.cut-end').innerText()).toBe(full.slice(-10).trimStart());
+      expect(
+        await name
+          .locator('.cut-start')
+          .first()
+          .evaluate((one) => one.scrollWidth > one.clientWidth),
+      ).toBe(true);
+      await name.focus();
+      await page.getByRole('tooltip').getByText(full).waitFor();
+      await page.keyboard.press('Escape');
+      const choose = async (column: string, item: string): Promise<void> => {
+        await page.getByRole('button', { name: `Column ${column}`, exact: true }).click();
+        await page.getByRole('menuitem', { name: item, exact: true }).click();
+      };
+      await choose('Host', 'Move left');
+      await expect.poll(hash).toContain('columns=name!,status,host,groups,durationMs');
+      await choose('Host', 'Wider');
+      await expect.poll(hash).toContain('columns=name!,status,host*180,groups,durationMs');
+      const width = (): Promise<number> =>
+        page
+          .getByRole('columnheader', { name: /^Host/ })
+          .evaluate((one) => one.getBoundingClientRect().width);
+      await expect.poll(width).toBeGreaterThan(175);
+    },
+  );
+
   it('groups by a column, with means, and unfolds a group', { timeout: LIMIT_MS }, async () => {
     await open('#/?columns=name!,metrics.train/loss.last,config.seed');
     await page.getByLabel('Group by').selectOption('status');
