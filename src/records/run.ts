@@ -56,6 +56,13 @@ const columns = {
     jsonObject('Last, smallest, largest and best value of each metric, by the key of its series.'),
     NO_JSON,
   ),
+  statusReason: nullable(
+    text('Why the run failed or was interrupted: one line, at most 300 characters.'),
+  ),
+  findings: absentAs(
+    jsonObject('What the last analysis found: overall health score, and alerts by severity.'),
+    NO_JSON,
+  ),
 };
 
 /** Lifecycle and lineage of a run. */

@@ -2,6 +2,8 @@
 import { Mutex } from '../base/mutex.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import type { TerminalRunStatus } from '../records/literals.ts';
+import { isEndEvent, reasonOfEvent } from '../records/run-ending.ts';
+import type { RunRecord } from '../records/run.ts';
 import { batchOfRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
 import type { NewSegment } from '../store/store.ts';
@@ -31,6 +33,8 @@ export class EventQueue {
   #nextBatch = 0;
   #waiting: NumberedEvent[] = [];
   #lastWord: { readonly status: string; readonly numbered: NumberedEvent } | undefined;
+  /** What was said last of why the run ends. */
+  #lastSaid: EventRecord | undefined;
   #droppedRows = 0;
   #unreportedDrops = 0;
 
@@ -46,6 +50,7 @@ export class EventQueue {
 
   /** Gives an event its number. */
   number(event: EventRecord, generation?: number): NumberedEvent {
+    if (isEndEvent(event.eventType)) this.#lastSaid = event;
     return { event, batchNumber: this.#nextBatch++, sequence: null, generation };
   }
 
@@ -56,6 +61,17 @@ export class EventQueue {
       this.#lastWord = { status, numbered: this.number(event) };
     }
     return this.#lastWord.numbered;
+  }
+
+  /** What the record of the run says of its end. */
+  endOf(status: TerminalRunStatus): Pick<RunRecord, 'status' | 'endedAt' | 'statusReason'> {
+    const { timestamp: endedAt } = this.lastWordOf(status).event;
+    const said = this.#lastSaid;
+    return {
+      status,
+      endedAt,
+      statusReason: said === undefined ? null : reasonOfEvent(status, said),
+    };
   }
 
   /** Puts what was noticed behind the events that wait; under a later generation than that of the session, if one is given. */

@@ -22,8 +22,9 @@ export function resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
 export async function endRun(
   session: TrainingSession,
   status: TerminalRunStatus = 'completed',
+  reason?: string | Error,
 ): Promise<RunContext> {
-  return checkSession(session).endRun(status);
+  return checkSession(session).endRun(status, reason);
 }
 
 /** See {@link TrainingSession.addTag}. */

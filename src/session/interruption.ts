@@ -47,7 +47,5 @@ export function leavePage(
   const endsRun = isEnding && session.isOpen && !session.isGuest && session.fenced === undefined;
   const lastWord = endsRun ? events.lastWordOf('interrupted') : null;
   events.flushNow(lastWord);
-  session.store.spill?.left(
-    lastWord === null ? undefined : run.ended('interrupted', lastWord.event.timestamp),
-  );
+  session.store.spill?.left(lastWord === null ? undefined : run.ended(events.endOf('interrupted')));
 }

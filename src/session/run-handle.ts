@@ -14,6 +14,7 @@ import type { MetricSummaries } from '../records/metric-summaries.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import type { RecordingHealth } from './storing/recording-health.ts';
 import { continuation } from './run-state.ts';
+import type { RunEdit } from './session-run.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -59,6 +60,8 @@ export interface RunHandle {
   readonly recording: RecordingHealth;
   /** @throws {InvalidRunStateError} when the run has ended */
   checkOpen(): void;
+  /** Changes the record of the run; without strict mode, a change that cannot be stored now is queued. Changes are idempotent. */
+  change(change: RunEdit): Promise<unknown>;
   /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
   attach(writer: OpenWriter): () => void;
   /** Makes durable what all writers have buffered. @throws {SessionStoreError} in strict mode */

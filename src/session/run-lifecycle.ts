@@ -161,6 +161,8 @@ const OFTEN_EMPTY: ReadonlySet<string> = new Set([
   'metadata',
   'summary',
   'metric_summaries',
+  'status_reason',
+  'findings',
 ]);
 
 function isEmpty(value: unknown): boolean {

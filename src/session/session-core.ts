@@ -134,8 +134,7 @@ export class SessionCore implements RunHandle {
     const run = this.#run.current;
     const status = this.#postponed?.status;
     if (status === undefined) return run;
-    const { timestamp: endedAt } = this.#events.lastWordOf(status).event;
-    return runRecord.create({ ...run, status, endedAt });
+    return runRecord.create({ ...run, ...this.#events.endOf(status) });
   }
 
   get project(): StoredProject {
@@ -351,7 +350,7 @@ export class SessionCore implements RunHandle {
     const run = await this.#run.change(this.store, (current) => {
       checkRunning(current, 'ended again');
       this.#summaries.stop();
-      return { status, endedAt: lastWord.event.timestamp, ...this.#summaries.changeOf(current) };
+      return { ...this.#events.endOf(status), ...this.#summaries.changeOf(current) };
     });
     this.#status = status;
     this.#stop();

@@ -2,7 +2,6 @@
 import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
-import type { TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
 import type { Fence } from './storing/fence.ts';
@@ -56,10 +55,10 @@ export class SessionRun {
   }
 
   /** The stored run as its end is to leave it, for a store that it is handed to later; undefined while it is not stored. */
-  ended(status: TerminalRunStatus, endedAt: string): StoredRun | undefined {
+  ended(fields: Pick<RunRecord, 'status' | 'endedAt' | 'statusReason'>): StoredRun | undefined {
     const { current } = this;
     if (this.#known === undefined) return undefined;
-    return changedForm(this.#known, { ...current, status, endedAt }, this.#clock.now());
+    return changedForm(this.#known, { ...current, ...fields }, this.#clock.now());
   }
 
   /** Puts the run into a store, at the beginning or after it was removed from there. */

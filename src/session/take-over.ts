@@ -65,7 +65,12 @@ export async function takeOver(
       if (!isFirst) throw wasTaken(taker, current);
       checkResumable(current, false);
       previous = current.status;
-      return { status: 'running', endedAt: null, resumeCount: current.resumeCount + 1 };
+      return {
+        status: 'running',
+        endedAt: null,
+        statusReason: null,
+        resumeCount: current.resumeCount + 1,
+      };
     },
     generation,
   );

@@ -424,7 +424,10 @@ export class TrainingSession implements AsyncDisposable {
   }
 
   /**
-   * Ends the run: closes all its writers, records `run_ended`, sets the status, merges small segments. With a service configured,
+   * Ends the run, with `reason` where it failed or was interrupted: a text or an error, of which the first line is the `statusReason` of the
+   * run, at most 300 characters, and all is an event. Without one, the last error or interruption that was logged says why.
+   *
+   * It closes all its writers, records `run_ended`, sets the status, merges small segments. With a service configured,
    * waits for one request at most, and not at all while the service cannot be reached. The next program that opens this storage,
    * or `quark sync`, sends the rest.
    *
@@ -432,11 +435,18 @@ export class TrainingSession implements AsyncDisposable {
    * its time are stored as soon as the storage works, while the page or process exists. {@link TrainingSession.recordingStatus}
    * says whether that is still pending.
    *
+   * @throws {QuarkError} `invalid_input` for a reason of a run that completed
    * @throws {InvalidRunStateError} when the run has ended already
    * @throws {SessionStoreError} in strict mode, when a write failed; the run is then still open and nothing is lost
+   * @example
+   * await session.endRun('failed', new Error('The loss is NaN.'));
    */
-  async endRun(status: TerminalRunStatus = 'completed'): Promise<RunContext> {
+  async endRun(
+    status: TerminalRunStatus = 'completed',
+    reason?: string | Error,
+  ): Promise<RunContext> {
     checkLiteral('status', status, TERMINAL_RUN_STATUSES);
+    if (reason !== undefined) await this.#say(checkEndReason(status, reason), status);
     await this.#core.end(status, true);
     return this.#update();
   }
@@ -500,22 +510,7 @@ export class TrainingSession implements AsyncDisposable {
       error instanceof Error &&
       (error.name === 'AbortError' || Reflect.get(error, 'code') === 'aborted');
     try {
-      if (isAbort) {
-        await this.addLog(`Interrupted: ${shorten(messageOf(error))}`, {
-          identifier: 'Warning',
-          eventType: 'runtime_interruption',
-        });
-      } else {
-        const payload = {
-          error_type: error instanceof Error ? shorten(error.name) : typeof error,
-          stack: error instanceof Error ? shorten(error.stack ?? '') || null : null,
-        };
-        await this.addLog(shorten(messageOf(error)) || 'An error without a message was thrown.', {
-          identifier: 'Error',
-          eventType: 'runtime_error',
-          payload,
-        });
-      }
+      await this.#say(error, isAbort ? 'interrupted' : 'failed');
       await this.#core.end(isAbort ? 'interrupted' : 'failed', true, true);
     } catch (storeError) {
       throw new AggregateError(
@@ -525,6 +520,35 @@ export class TrainingSession implements AsyncDisposable {
       );
     }
   }
+
+  /** Records why the run ends. */
+  async #say(error: unknown, status: TerminalRunStatus): Promise<void> {
+    if (status === 'interrupted') {
+      await this.addLog(`Interrupted: ${shorten(messageOf(error))}`, {
+        identifier: 'Warning',
+        eventType: 'runtime_interruption',
+      });
+      return;
+    }
+    const payload = {
+      error_type: error instanceof Error ? shorten(error.name) : typeof error,
+      stack: error instanceof Error ? shorten(error.stack ?? '') || null : null,
+    };
+    await this.addLog(shorten(messageOf(error)) || 'An error without a message was thrown.', {
+      identifier: 'Error',
+      eventType: 'runtime_error',
+      payload,
+    });
+  }
+}
+
+/** @throws {QuarkError} `invalid_input` */
+function checkEndReason(status: TerminalRunStatus, reason: unknown): unknown {
+  if (status === 'completed')
+    throw invalidInput('reason', reason, 'left out for a run that completed');
+  if (reason instanceof Error || (typeof reason === 'string' && reason.trim() !== ''))
+    return reason;
+  throw invalidInput('reason', reason, 'a text that is not empty, or an Error');
 }
 
 /** Messages of errors may hold whole tensors; their beginning says what happened. */

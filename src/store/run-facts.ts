@@ -10,6 +10,7 @@ import {
   type RunCondition,
   type FactsByPath,
 } from '../records/shapes/run-condition.ts';
+import { ALERT_SEVERITIES } from '../records/literals.ts';
 import { metricSummariesOf } from '../records/metric-summaries.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import type { StoredRun } from './store.ts';
@@ -162,9 +163,14 @@ function addMachine(facts: FactList, document: JsonObject): void {
   if (typeof host === 'string' && host !== '') facts.add('host', host);
   const { status_reason: reason } = document;
   if (typeof reason === 'string') facts.add('statusReason', reason);
-  const { alerts, health } = objectOf(document['findings']);
+  const { alerts, by_severity, health } = objectOf(document['findings']);
   if (typeof health === 'number') facts.add('health', health);
   if (typeof alerts === 'number') facts.add('alerts', alerts);
+  const counts = objectOf(by_severity);
+  for (const severity of ALERT_SEVERITIES) {
+    const count = counts[severity];
+    if (typeof count === 'number') facts.add(`alerts.${severity}`, count);
+  }
 }
 
 function timeOf(value: JsonValue | undefined): number | undefined {

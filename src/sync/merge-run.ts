@@ -66,7 +66,7 @@ export function mergeRuns(
     if (value !== undefined) document[key] = value;
   }
   const winning = statusSide === 'local' ? localDocument : remoteDocument;
-  for (const key of ['status', 'ended_at']) {
+  for (const key of ['status', 'ended_at', 'status_reason']) {
     if (winning[key] === undefined) delete document[key];
     else document[key] = winning[key];
   }

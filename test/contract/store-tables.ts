@@ -9,6 +9,11 @@ import {
   findRunRows,
   type RunTableQuery,
 } from '../../src/read/finding/run-table.ts';
+import { AnalyzerEngine } from '../../src/analysis/engine/analyzer-engine.ts';
+import { openRun } from '../../src/read/run-reader.ts';
+import type { AlertRecord } from '../../src/records/alert.ts';
+import { MetricsLogger } from '../../src/session/metrics-logger.ts';
+import { TrainingSession } from '../../src/session/training-session.ts';
 import type { FoundRun } from '../../src/records/run-question.ts';
 import type { LocationUnderTest } from '../../src/store/testing/location-under-test.ts';
 import type { Store, StoredRun } from '../../src/store/store.ts';
@@ -267,6 +272,58 @@ export function describeTables(place: LocationUnderTest): void {
       await other.restoreRun(run.id);
       await other.deleteRun(run.id);
       expect(await names()).toEqual([]);
+    });
+
+    test('how a run ended and what was found in it are in its record, and runs are found by both', async () => {
+      const { store } = place;
+      const storage = { storage: store };
+      const session = await TrainingSession.startRun({ project: 'judged', ...storage });
+      const { runId } = session;
+      const metrics = new MetricsLogger(session);
+      for (let step = 0; step < 200; step++)
+        metrics.log('train/loss', step < 150 ? 2 - step / 100 : 1 + step * 20, { step });
+      const reason = `out of \u202ememory\u0000 \ud83d${'x'.repeat(400)}\nat line 7`;
+      await session.endRun('failed', new Error(reason));
+      await session.close();
+      const { run } = await openRun(store, runId);
+      expect(run.statusReason).toMatch(/^out of memory \ufffdx+…$/u);
+      expect(run.statusReason).toHaveLength(300);
+      expect(run.findings).toEqual({});
+
+      const engine = new AnalyzerEngine(await openRun(store, runId));
+      const { alerts, healthScores } = await engine.analyze();
+      const health = healthScores.find(({ scoreKey }) => scoreKey === 'overall')?.score;
+      const worst = alerts[0] ?? expect.fail('nothing was found');
+      const columns = ['health', 'alerts', `alerts.${worst.severity}`, 'statusReason'];
+      const found = async (): Promise<FoundRun | undefined> => {
+        const where = `id = ${runId} and alerts >= 0 and health < 101 and reason ~ "out of%"`;
+        return (await findRunRows(store, { where, columns })).rows[0];
+      };
+      const equal = (one: AlertRecord): boolean => one.severity === worst.severity;
+      expect((await found())?.values).toEqual({
+        health,
+        alerts: alerts.length,
+        [`alerts.${worst.severity}`]: alerts.filter(equal).length,
+        statusReason: run.statusReason,
+      });
+      const { revision } = (await store.findRun(runId)) ?? expect.fail('no run');
+      await engine.analyze();
+      expect((await store.findRun(runId))?.revision).toBe(revision);
+
+      // What is silenced later is not counted from the next analysis on.
+      await engine.silence({ ruleId: worst.ruleId, reason: 'it is known' });
+      await engine.analyze();
+      const heard = alerts.filter(({ ruleId }) => ruleId !== worst.ruleId).length;
+      expect((await found())?.values['alerts']).toBe(heard);
+
+      const resumed = await TrainingSession.resumeRun({ runId, ...storage });
+      expect((await openRun(store, runId)).run.statusReason).toBeNull();
+      await expect(resumed.endRun('completed', 'why')).rejects.toMatchObject({
+        code: 'invalid_input',
+      });
+      await resumed.endRun('completed');
+      await resumed.close();
+      expect((await openRun(store, runId)).run.statusReason).toBeNull();
     });
 
     test('what is no question is refused before it is asked', async () => {

@@ -48,6 +48,7 @@ import {
 import { alertIds } from '../own/own-rules.ts';
 import { jobRunOfColumns, jobRunOfReader, openForJob } from '../worker/job-runs.ts';
 import { runAnalysis } from '../worker/run-analysis.ts';
+import { rememberFindings } from '../evaluate/remember-findings.ts';
 import { rememberRoles, replaceRoles } from '../evaluate/remember-roles.ts';
 import {
   judgedWithDict,
@@ -98,6 +99,7 @@ export class AnalyzerEngine {
    * analysed too, as long as its store is open.
    *
    * Roles of the settings are remembered with the run, in its environment, when the result is stored: later analyses and pages use them.
+   * The overall score and the number of alerts that nobody has silenced are in the record of the run: `findings`.
    * Thresholds and disabled rules are stored, too, to be read: see {@link readJudgedWith}. Later analyses use their own.
    *
    * Without strict mode the result of a session's run is returned also when it cannot be stored; `recordingStatus()` has the
@@ -133,6 +135,7 @@ export class AnalyzerEngine {
     const result = await runAnalysis(job, [store], checked);
     if (!checked.persist) return result;
     const destination = { ...run, replaces: checked.replaceExisting, nowMs };
+    const handle = this.#source instanceof RunReader ? undefined : handleOf(this.#source);
     let stored = result;
     const { roles } = this.#settings;
     const write = async (): Promise<void> => {
@@ -143,8 +146,9 @@ export class AnalyzerEngine {
       const healthScores = await storeRecords(healthScoreTable, result.healthScores, destination);
       const isAbsolute = this.#settings.compatibility === 'abiotic-quark';
       stored = resultOf({ ...result, alerts, healthScores, isAbsolute });
+      await rememberFindings({ ...run, handle }, result, nowMs);
     };
-    await (this.#source instanceof RunReader ? write() : writeFor(handleOf(this.#source), write));
+    await (handle === undefined ? write() : writeFor(handle, write));
     return stored;
   }
 

@@ -18,6 +18,7 @@ import { alertOf } from '../evaluate/analyze-columns.ts';
 import type { Found } from '../evaluate/find-all.ts';
 import type { AnalyzerSettings } from '../evaluate/analyzer-config.ts';
 import { storeRecords } from '../evaluate/stored-results.ts';
+import { countAlertsAgain } from '../evaluate/remember-findings.ts';
 import { rulesWith, type RuleProblem } from '../own/own-rules.ts';
 import { judgedWithDict, judgedWithOf, SETTINGS_EVENT } from '../evaluate/judged-with.ts';
 import { RULES_EVENT, rulesPayload } from '../own/stored-rules.ts';
@@ -231,8 +232,9 @@ export class AlertWatch implements AsyncDisposable {
       );
       this.#watchSilence();
       const raised = await this.#tellRaised(nowMs);
-      if (told.length === 0) return raised;
-      return [...raised, ...(await this.#tell(told, nowMs))];
+      const alerts = told.length === 0 ? raised : [...raised, ...(await this.#tell(told, nowMs))];
+      if (alerts.length > 0) await this.#remember(nowMs);
+      return alerts;
     } catch (error) {
       // Watching never breaks what it watches; the next poll tries again.
       this.#fail(error);
@@ -337,6 +339,16 @@ export class AlertWatch implements AsyncDisposable {
       this.#actions.start(alert);
     }
     return alerts;
+  }
+
+  /** Brings the number of alerts in the record of the run up to date. */
+  async #remember(nowMs: number): Promise<void> {
+    if (!this.#settings.persist || !this.#run.store.isWritable) return;
+    try {
+      await countAlertsAgain(this.#run, nowMs);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Rules of one's own that failed are an event each, once; what is not in the run yet may come. */

@@ -1,5 +1,6 @@
 /** Names in query lines and columns, and the paths of values that they stand for. */
 import { invalidInput } from '../../base/errors.ts';
+import { ALERT_SEVERITIES } from '../../records/literals.ts';
 import { metricOfPath, pathOfMetric, FACT_STATISTICS } from '../../records/run-paths.ts';
 
 /** What the values of a field are. */
@@ -41,6 +42,11 @@ export const RUN_FIELDS: readonly RunField[] = [
   { path: 'statusReason', names: ['reason'], kind: 'text', detail: 'Why the run ended as it did' },
   { path: 'health', kind: 'number', detail: 'Overall score of the last analysis, 0 to 100' },
   { path: 'alerts', kind: 'number', detail: 'Alerts of the last analysis' },
+  ...ALERT_SEVERITIES.map((severity): RunField => ({
+    path: `alerts.${severity}`,
+    kind: 'number',
+    detail: `Alerts of the last analysis that are ${severity}`,
+  })),
   { path: 'notes', kind: 'text', detail: 'Notes on the run' },
   { path: 'description', kind: 'text', detail: 'What the run is about' },
   { path: 'parentRunId', names: ['parent'], kind: 'text', detail: 'The run it was started from' },

@@ -34,6 +34,8 @@ export const ADDED_RUN_FIELDS: readonly string[] = [
   'metadata',
   'summary',
   'metric_summaries',
+  'status_reason',
+  'findings',
 ];
 const ADDED_SHAPE_FIELDS = new Set(['configHash', 'configRevision']);
 

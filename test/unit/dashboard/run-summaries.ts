@@ -44,6 +44,8 @@ export function summaryOf(id: string, part: Part = {}): RunSummary {
     metadata: {},
     summary: {},
     metricSummaries: {},
+    statusReason: null,
+    findings: {},
   });
   return {
     run,

@@ -1,3 +1,4 @@
+import { isEndEvent } from '../../../records/run-ending.ts';
 import type { RunColumns } from '../../columns/run-columns.ts';
 import { positionOfStep } from '../../signals/positions.ts';
 import { defineRuleOfKinds } from '../../signals/rule.ts';
@@ -123,13 +124,10 @@ function whyOf(message: string): Why {
   return known.find((why) => WHYS[why].says?.test(message) === true) ?? 'unknown';
 }
 
-/** Events about the end of a process: of sessions, and of runs that were imported. */
-const ENDS = /^(?:runtime_|run_failed$|run_interrupted$)/u;
-
 /** The message of the last error or interruption. */
 function lastError({ events }: RunColumns): string {
   const row = events.eventTypes.findLastIndex(
-    (type, i) => ENDS.test(type) || /error|critical/u.test(events.severities[i] ?? ''),
+    (type, i) => isEndEvent(type) || /error|critical/u.test(events.severities[i] ?? ''),
   );
   const payload: unknown = row < 0 ? null : JSON.parse(events.payloads[row] ?? 'null');
   const message: unknown =

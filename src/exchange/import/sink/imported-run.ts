@@ -109,6 +109,7 @@ export async function finishRun(
 ): Promise<void> {
   await changeRun(store, runId, Date.now(), (run) => ({
     status: written.status,
+    statusReason: written.statusReason,
     config: written.config,
     configHash: sha256OfText(canonicalJson(written.config)),
     configRevision: null,

@@ -20,7 +20,8 @@ import {
 import { PART_BYTES, putPayload } from '../../../instruments/artifacts/parts.ts';
 import { PAYLOAD_FILE_NAMES } from '../../../instruments/artifacts/payload.ts';
 import { artifactTable } from '../../../records/artifact.ts';
-import { eventTable } from '../../../records/event.ts';
+import { eventTable, type EventRecord } from '../../../records/event.ts';
+import { isEndEvent, reasonOfEvent } from '../../../records/run-ending.ts';
 import type { ArtifactPayloadFormat, RunStatus } from '../../../records/literals.ts';
 import { metricTable } from '../../../records/metric.ts';
 import {
@@ -76,6 +77,8 @@ export type WrittenRun = {
   readonly environment: JsonObject;
   readonly tags: readonly string[];
   readonly status: Exclude<RunStatus, 'running'>;
+  /** Why it failed or was interrupted, where an event says so. */
+  readonly statusReason: string | null;
   readonly names: Readonly<Record<string, string>>;
   /** The same, as far as a run record has room. */
   readonly listedNames: JsonObject;
@@ -120,6 +123,7 @@ export class RunWriter implements TableSink {
   readonly #environment = new Map<string, unknown>();
   readonly #tags = new Set<string>();
   #status: WrittenRun['status'] = 'completed';
+  #lastEnd: Pick<EventRecord, 'eventType' | 'payload' | 'severity'> | undefined;
 
   constructor(config: RunWriterConfig) {
     this.#config = config;
@@ -181,6 +185,7 @@ export class RunWriter implements TableSink {
     const { eventType, severity = 'info', step, epoch, timeMs, payload = {} } = event;
     checkEventType(eventType);
     const text = encodeJsonObject('payload', payload);
+    if (isEndEvent(eventType)) this.#lastEnd = { eventType, payload, severity };
     this.#eventChars += text.length;
     this.#events.push({
       timestamp: this.#instant(timeMs),
@@ -333,6 +338,7 @@ export class RunWriter implements TableSink {
       environment: bounded(this.#environment),
       tags: [...this.#tags],
       status: this.#status,
+      statusReason: this.#lastEnd === undefined ? null : reasonOfEvent(this.#status, this.#lastEnd),
       names: Object.fromEntries(this.#names),
       listedNames: bounded(this.#names),
       rowCount: this.#rowCount,

@@ -59,6 +59,9 @@ test('a NaN is told of with the flush that brought it: event, callback, stored a
     step: 119,
     payload: { rule_id: 'non_finite', alert_id: watch.alerts[0]?.id, step_start: 110 },
   });
+  // The record of a run that goes on says how many there are.
+  const stored = JSON.parse((await storage.findRun(session.runId))?.document ?? '{}');
+  expect(stored.findings).toEqual({ alerts: 1, by_severity: { critical: 1 } });
   // It goes on, and is not told of again.
   await log(120, 200, () => Number.NaN);
   expect(told).toEqual(['non_finite']);
