@@ -124,6 +124,17 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
   build: {
     target: 'es2022',
     outDir: here('./dist/demo'),
+    rolldownOptions: {
+      input: {
+        index: here('./demo/index.html'),
+        'quark-run': here('./dashboard/embed/quark-run.ts'),
+      },
+      output: {
+        // Other pages name it: `<script type="module" src="https://.../quark-run.js">`.
+        entryFileNames: ({ name }) =>
+          name === 'quark-run' ? 'quark-run.js' : 'assets/[name]-[hash].js',
+      },
+    },
     emptyOutDir: true,
     reportCompressedSize: false,
     license: { fileName: 'third-party-licenses.md' },

@@ -14,6 +14,7 @@ import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice } from '../parts/notices.tsx';
 import { setting } from '../parts/signals.ts';
 import { t } from '../parts/t.ts';
+import { frameSettings, type FrameSettings } from '../route/frame-settings.ts';
 import { route } from '../route/location.ts';
 import { hrefOf, type PageRoute } from '../route/route.ts';
 import { RunList } from '../runs/run-list.tsx';
@@ -48,6 +49,12 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
     const loadComparison = async (): Promise<void> => (await loadComparePage()).loadTabs();
     for (const load of [loadRunPage, loadComparison]) load().catch(() => undefined);
   });
+  if (frameSettings !== undefined)
+    return (
+      <main id="main">
+        <Framed of={frameSettings} />
+      </main>
+    );
   return (
     <>
       <a
@@ -214,6 +221,33 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
             );
         }
       }}
+    </WithStore>
+  );
+}
+
+const loadEmbedded = (): Promise<typeof import('../embed/embedded-page.tsx')> =>
+  import('../embed/embedded-page.tsx');
+
+/** The page within another page, which shows a run and asks for no key: who sees it cannot tell whose page asks. */
+function Framed({ of }: { readonly of: FrameSettings }): JSX.Element {
+  const { uri } = source.value ?? {};
+  const shown = route.value;
+  if (waitsForKey(uri))
+    return (
+      <ErrorNotice
+        isPage
+        title={t('This service asks for a key')}
+        error={t('Open the run in Quark to give one.')}
+      />
+    );
+  return (
+    <WithStore uri={uri}>
+      {(store) => (
+        <LazyView
+          load={loadEmbedded}
+          of={{ store, of, runId: shown.kind === 'run' ? shown.runId : undefined }}
+        />
+      )}
     </WithStore>
   );
 }

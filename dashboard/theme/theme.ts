@@ -1,6 +1,7 @@
 /** Light, dark, or as the system has it; remembered in this browser. */
 import { computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { storedText } from '../parts/browser-storage.ts';
+import { frameSettings } from '../route/frame-settings.ts';
 
 const THEME_CHOICES = ['system', 'light', 'dark'] as const;
 
@@ -12,7 +13,9 @@ const systemDark = matchMedia('(prefers-color-scheme: dark)');
 const systemIsDark = signal(systemDark.matches);
 
 /** The choice of the person in front of the page. */
-export const themeChoice: Signal<ThemeChoice> = signal(remembered());
+export const themeChoice: Signal<ThemeChoice> = signal(
+  frameSettings === undefined ? remembered() : (frameSettings.theme ?? 'system'),
+);
 
 /** What is shown. Charts redraw when this changes: a canvas does not follow style sheets. */
 export const shownTheme: ReadonlySignal<'light' | 'dark'> = computed(() => {
@@ -27,7 +30,7 @@ export function followTheme(): void {
   });
   effect(() => {
     document.documentElement.dataset['theme'] = shownTheme.value;
-    stored.set(themeChoice.value);
+    if (frameSettings === undefined) stored.set(themeChoice.value);
   });
 }
 

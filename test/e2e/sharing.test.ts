@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { MetricsLogger, startRun } from 'quark-sdk';
+import { MetricsLogger, openStorage, startRun, type Store } from 'quark-sdk';
+import { serveStore, type ServedStore } from 'quark-sdk/node';
 import { quark } from '../cli/fake-io.ts';
-import { checkBuilt, collectErrors, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
+import { checkBuilt, collectErrors, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 import { serveFolder, type FileServer } from './file-server.ts';
 
 const LIMIT_MS = 240_000;
@@ -18,6 +19,11 @@ let page: Page;
 let errors: string[];
 let folder: string;
 let files: FileServer;
+/** A blog of another origin, with the page beside it. */
+let blog: FileServer;
+let store: Store;
+let server: ServedStore;
+const posts: Record<string, string> = {};
 const runIds: string[] = [];
 
 beforeAll(async () => {
@@ -42,11 +48,22 @@ beforeAll(async () => {
   const done = await quark(['gallery', 'site', '--title', 'Our digits'], { cwd: folder });
   expect(done).toMatchObject({ code: 0 });
   files = await serveFolder(join(folder, 'site'), '/some/base/');
+  blog = await serveFolder(join(folder, 'site'), '/blog/', posts);
+  store = await openStorage(folder);
+  server = await serveStore({
+    store,
+    dashboardDir: DEMO_DIR,
+    changes: true,
+    allowFrames: [new URL(blog.url).origin],
+  });
   browser = await launchBrowser();
 }, LIMIT_MS);
 afterAll(async () => {
   await browser?.close();
   await files?.close();
+  await blog?.close();
+  await server?.close();
+  await store?.close();
   await rm(folder, { recursive: true, force: true });
 });
 beforeEach(async () => {
@@ -74,5 +91,70 @@ it(
     await page.reload();
     await page.locator('.panel canvas').first().waitFor();
     expect(errors).toEqual([]);
+  },
+);
+
+it(
+  'a page of another origin shows a run by <quark-run>, of a file and of a gallery',
+  { timeout: LIMIT_MS },
+  async () => {
+    posts['post.html'] = `<!doctype html><title>Post</title>
+    <script type="module" src="./quark-run.js"></script>
+    <quark-run id="file" src="runs/${runIds[1]}.quark" metric="train/loss" theme="dark"></quark-run>
+    <quark-run id="gallery" src="${files.url}#/runs/${runIds[0]}" height="300"></quark-run>
+    <quark-run id="wrong" src="javascript:alert(1)"></quark-run>`;
+    await page.goto(`${blog.url}post.html`);
+    const ofFile = page.frameLocator('#file iframe');
+    await ofFile.locator('.panel canvas').first().waitFor();
+    await ofFile.getByRole('heading', { name: HOSTILE }).waitFor();
+    expect(await ofFile.locator('html').getAttribute('data-theme')).toBe('dark');
+    expect(await ofFile.locator('.panel').count()).toBe(1);
+    await page.locator('#gallery').scrollIntoViewIfNeeded();
+    const ofGallery = page.frameLocator('#gallery iframe');
+    await ofGallery.getByRole('heading', { name: 'wide' }).waitFor();
+    await ofGallery.locator('.panel canvas').first().waitFor();
+    const link = ofGallery.getByRole('link', { name: 'Open in Quark' });
+    expect(await link.getAttribute('href')).toBe(`${files.url}#/runs/${runIds[0]}`);
+    expect(await page.locator('#gallery iframe').getAttribute('sandbox')).not.toContain('top-nav');
+    expect(await page.locator('#wrong iframe').count()).toBe(0);
+    expect(errors).toEqual([]);
+  },
+);
+
+it(
+  'only a listed origin frames a server, only its embedded page, and nothing there changes a run',
+  { timeout: LIMIT_MS },
+  async () => {
+    const writes: string[] = [];
+    page.on('request', (request) => {
+      // Long questions are sent as bodies.
+      const isQuestion = /\/(?:segments\/read|tables\/runs)$/.test(request.url());
+      if (!['GET', 'HEAD'].includes(request.method()) && !isQuestion) writes.push(request.url());
+    });
+    const run = `#/runs/${runIds[0]}`;
+    posts['frames.html'] = `<!doctype html><title>Frames</title>
+    <iframe id="embedded" width="900" height="600" src="${server.url}?embed=1${run}"></iframe>
+    <iframe id="whole" width="900" height="600" src="${server.changeUrl}${run}"></iframe>`;
+    // The cookie that allows changes is there.
+    await page.goto(server.changeUrl);
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.goto(`${blog.url}frames.html`);
+    const embedded = page.frameLocator('#embedded');
+    await embedded.locator('.panel canvas').first().waitFor();
+    expect(
+      await embedded.getByRole('button', { name: /delete|archive|rename|tag|note/i }).count(),
+    ).toBe(0);
+    expect(await embedded.locator('textarea, input[type=text]').count()).toBe(0);
+    await expect
+      .poll(() => errors.filter((text) => text.includes('frame-ancestors')).length)
+      .toBe(1);
+    expect(await page.frameLocator('#whole').locator('#app').count()).toBe(0);
+    // Another host name is another origin, and is not listed.
+    await page.goto(`${blog.url.replace('127.0.0.1', 'localhost')}frames.html`);
+    await expect
+      .poll(() => errors.filter((text) => text.includes('frame-ancestors')).length)
+      .toBe(3);
+    expect(await page.frameLocator('#embedded').locator('#app').count()).toBe(0);
+    expect(writes).toEqual([]);
   },
 );

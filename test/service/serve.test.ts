@@ -78,6 +78,36 @@ describe('the local server', () => {
     expect(same.status).toBe(304);
   });
 
+  it('lets pages of listed origins frame the embedded page, and nobody frame any other', async () => {
+    const { url } = await start({
+      allowFrames: ['https://blog.example.org', 'http://127.0.0.1:81'],
+    });
+    const policyOf = async (path: string): Promise<string> =>
+      (await fetch(url + path)).headers.get('content-security-policy') ?? '';
+    expect(await policyOf('?embed=1')).toMatch(
+      /; frame-ancestors 'self' https:\/\/blog\.example\.org http:\/\/127\.0\.0\.1:81$/,
+    );
+    for (const path of ['', '?embed=0', '?x=embed=1', 'quark.json?embed=1'])
+      expect(await policyOf(path)).toMatch(/; frame-ancestors 'self'$/);
+    const { url: plain } = await start();
+    const answer = await fetch(`${plain}?embed=1`);
+    expect(answer.headers.get('content-security-policy')).toMatch(/; frame-ancestors 'self'$/);
+  });
+
+  it.each([
+    '*',
+    'https://*.example.org',
+    'https://a.example/path',
+    'https://a.example; script-src *',
+    'javascript:alert(1)',
+    'null',
+    '',
+    'a.example',
+    7,
+  ])('takes no origin for %j', async (origin) => {
+    await expect(start({ allowFrames: [origin as string] })).rejects.toThrow(/allowFrames\[0\]/);
+  });
+
   it('tells the page where the store is, whatever the folder says', async () => {
     const { url } = await start();
     const response = await fetch(`${url}quark.json`);

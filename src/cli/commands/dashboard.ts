@@ -2,7 +2,13 @@
 import { withAuditedStore } from '../support/audited-store.ts';
 import { EXIT, JSON_OPTION, STORAGE_OPTIONS, withStore, type Command } from '../support/command.ts';
 import { PAGE_CONFIG_OPTION, pageConfig } from '../support/config.ts';
-import { openPage, SERVE_OPTIONS, serveDashboard } from '../support/site.ts';
+import {
+  ALLOW_FRAME_OPTION,
+  framesOf,
+  openPage,
+  SERVE_OPTIONS,
+  serveDashboard,
+} from '../support/site.ts';
 
 export const dashboardCommand: Command = {
   spec: {
@@ -13,6 +19,7 @@ export const dashboardCommand: Command = {
       ...STORAGE_OPTIONS,
       ...SERVE_OPTIONS,
       config: PAGE_CONFIG_OPTION,
+      'allow-frame': ALLOW_FRAME_OPTION,
       'read-only': { kind: 'flag', help: 'Let nobody change a run.' },
       json: { ...JSON_OPTION, help: 'Write the address as JSON; errors, too.' },
     },
@@ -25,6 +32,7 @@ export const dashboardCommand: Command = {
       const server = await serveDashboard({ args }, store, {
         ...(await pageConfig({ args, io })),
         changes: !args.flag('read-only'),
+        ...framesOf({ args, io }),
       });
       const interrupted = new Promise<void>((resolve) => {
         const undo = io.onInterrupt(() => {

@@ -16,7 +16,7 @@ import { UsageError, type OptionSpec } from '../support/args.ts';
 import { EXIT, type Command, type CommandContext } from '../support/command.ts';
 import { PAGE_CONFIG_OPTION, pageConfig } from '../support/config.ts';
 import { SERVICE_STORAGE, serviceStorage } from '../support/service-storage.ts';
-import { dashboardDir } from '../support/site.ts';
+import { ALLOW_FRAME_OPTION, dashboardDir, framesOf } from '../support/site.ts';
 
 const DEFAULT_PORT = 4747;
 const MAX_PORT = 65_535;
@@ -66,6 +66,7 @@ export const serveCommand: Command = {
         value: 'ORIGIN',
         help: 'Let pages of this origin use the service. Default: QUARK_ALLOW_ORIGIN, with commas.',
       },
+      'allow-frame': ALLOW_FRAME_OPTION,
       'max-connections': {
         kind: 'count',
         value: 'N',
@@ -177,6 +178,7 @@ async function start(context: CommandContext, storage: string): Promise<ServedSe
     port: portOf(context),
     keyless: isOpen ? 'always' : isKeyed ? 'never' : 'until_first_key',
     allowOrigins: args.list('allow-origin') ?? listOf(io.env['QUARK_ALLOW_ORIGIN']),
+    ...framesOf(context),
     limits: givenLimits(context),
     quotas: defaultQuotas((resource) => {
       const [flag, name] = [`quota-${resource}`, `QUARK_QUOTA_${resource.toUpperCase()}`];

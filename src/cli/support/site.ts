@@ -3,12 +3,19 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isQuarkError, QuarkError, type Store } from '../../index.ts';
-import { serveStore, type ServedStore } from '../../node.ts';
+import { serveStore, type ServedStore, type ServeOptions } from '../../node.ts';
 import type { OptionSpec } from './args.ts';
 import type { CommandContext } from './command.ts';
 
 /** Port that is tried first when none is given. */
 const PREFERRED_PORT = 4747;
+
+/** `--allow-frame`, of commands that serve the page. */
+export const ALLOW_FRAME_OPTION: OptionSpec = {
+  kind: 'list',
+  value: 'ORIGIN',
+  help: 'Let pages of this origin show a run in a frame. Default: QUARK_ALLOW_FRAME, with commas, or none.',
+};
 
 /** The options of commands that serve the dashboard. */
 export const SERVE_OPTIONS: Readonly<Record<string, OptionSpec>> = {
@@ -47,7 +54,7 @@ export function dashboardDir(): string {
 export async function serveDashboard(
   { args }: Pick<CommandContext, 'args'>,
   store: Store,
-  config: { readonly pageConfig?: object; readonly changes?: boolean } = {},
+  config: Pick<ServeOptions, 'pageConfig' | 'changes' | 'allowFrames'> = {},
 ): Promise<ServedStore> {
   const options = { store, dashboardDir: dashboardDir(), ...config };
   const port = args.count('port');
@@ -67,4 +74,12 @@ export function openPage({ io, args }: Pick<CommandContext, 'io' | 'args'>, url:
   if (args.flag('no-open') || args.flag('json') || !io.stdout.isTty || (io.env['CI'] ?? '') !== '')
     return;
   io.openBrowser(url);
+}
+
+/** Origins whose pages may show a run in a frame: `--allow-frame`, else `QUARK_ALLOW_FRAME`. */
+export function framesOf({ args, io }: Pick<CommandContext, 'args' | 'io'>): {
+  readonly allowFrames: readonly string[];
+} {
+  const named = (io.env['QUARK_ALLOW_FRAME'] ?? '').split(',').map((origin) => origin.trim());
+  return { allowFrames: args.list('allow-frame') ?? named.filter((origin) => origin !== '') };
 }

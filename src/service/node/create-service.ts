@@ -25,7 +25,7 @@ import { ServiceHandler } from '../routes/service-handler.ts';
 import { ComputePool } from './compute-pool.ts';
 import type { Synchronous } from '../../store/sql/node/sqlite.ts';
 import { openSpaces } from '../../store/sql/node/open-spaces.ts';
-import { openStaticFiles } from './static-files.ts';
+import { checkFrameOrigins, openStaticFiles } from './static-files.ts';
 
 /** Options of {@link createService}. */
 export type ServiceOptions = {
@@ -64,6 +64,8 @@ export type ServiceOptions = {
   readonly keyless?: KeylessUse;
   /** Origins whose pages may use the service, such as `https://app.example.com`; `*` for all that send a key. Default none. */
   readonly allowOrigins?: readonly string[];
+  /** Origins whose pages may show a run in a frame, such as `https://blog.example.org`. Default: none but the service's own. */
+  readonly allowFrames?: readonly string[];
   /**
    * Most bytes, runs and segments of a user for whom nothing else was set; null or left out: as much as there is room for. "quark
    * quota" sets those of single users and projects.
@@ -124,7 +126,7 @@ export async function makeService(
 ): Promise<Service> {
   const settings = checkOptions(options);
   const { clock, keyless, limits, logger } = settings;
-  const pages = await openStaticFiles(settings.dashboardDir);
+  const pages = await openStaticFiles(settings.dashboardDir, settings.allowFrames);
   const spaces = await openSpaces(settings.storage, {
     clock,
     objects: settings.objects,
@@ -205,6 +207,7 @@ function checkOptions(options: ServiceOptions) {
       dashboardDir: asGiven,
       pageConfig: asGiven,
       keyless: orDefault(literal<KeylessUse>(KEYLESS_USES), 'until_first_key'),
+      allowFrames: checkFrameOrigins,
       allowOrigins: (_field, origins) => new AllowedOrigins(origins ?? []),
       limits: (_field, limits) => checkLimits(limits),
       quotas: (_field, quotas) => checkQuotaLimits('quotas', quotas),

@@ -11,7 +11,7 @@ import { compressedAnswer } from './compress.ts';
 import { createHttpServer } from './http-exchanges.ts';
 import { checkPort, closeServer, listen, urlOf } from './listener.ts';
 import { PageChanges } from './page-changes.ts';
-import { descriptorAnswer, openStaticFiles } from './static-files.ts';
+import { checkFrameOrigins, descriptorAnswer, openStaticFiles } from './static-files.ts';
 
 /** Options of {@link serveStore}. */
 export type ServeOptions = {
@@ -32,6 +32,8 @@ export type ServeOptions = {
    * of loopback. Default false: nobody may change anything.
    */
   readonly changes?: boolean;
+  /** Origins whose pages may show a run in a frame, such as `https://blog.example.org`. Default: none but this server's own. */
+  readonly allowFrames?: readonly string[];
 };
 
 /** A running server. */
@@ -59,23 +61,25 @@ const CLOSE_TIMEOUT_MS = 1_000;
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
  */
 export async function serveStore(options: ServeOptions): Promise<ServedStore> {
-  const { store, dashboardDir, pageConfig, port, host, allowedHosts, changes } = readOptions(
-    'options',
-    options,
-    {
-      store: asGiven,
-      dashboardDir: asGiven,
-      pageConfig: asGiven,
-      port: (_field, value) => checkPort(value ?? 0),
-      host: orDefault(asGiven, '127.0.0.1'),
-      allowedHosts: orDefault(asGiven<readonly string[]>, []),
-      changes: orDefault(flag(), false),
-    },
-    '',
-  );
+  const { store, dashboardDir, pageConfig, port, host, allowedHosts, changes, allowFrames } =
+    readOptions(
+      'options',
+      options,
+      {
+        store: asGiven,
+        dashboardDir: asGiven,
+        pageConfig: asGiven,
+        port: (_field, value) => checkPort(value ?? 0),
+        host: orDefault(asGiven, '127.0.0.1'),
+        allowedHosts: orDefault(asGiven<readonly string[]>, []),
+        changes: orDefault(flag(), false),
+        allowFrames: checkFrameOrigins,
+      },
+      '',
+    );
   const pageChanges = changes && store.isWritable ? new PageChanges(store, host) : undefined;
   const handler = createStoreHandler({ writable: pageChanges !== undefined });
-  const files = await openStaticFiles(dashboardDir);
+  const files = await openStaticFiles(dashboardDir, allowFrames);
   const allowed = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()));
 
   let activeRequests = 0;

@@ -1,7 +1,7 @@
 /** The files of the built dashboard, as a page needs them. */
 import { open, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { isQuarkError, QuarkError, SessionStoreError } from '../../base/errors.ts';
+import { invalidInput, isQuarkError, QuarkError, SessionStoreError } from '../../base/errors.ts';
 import { failure } from '../http/answers.ts';
 import { openInside } from '../../base/node/open-inside.ts';
 import { codingFor, compress, isWorthCompressing, type Coding } from './compress.ts';
@@ -40,17 +40,51 @@ const PAGE_HEADERS = {
   'referrer-policy': 'no-referrer',
 } as const;
 
+/** The element that puts a run into a page of somebody else. */
+const ELEMENT_PATH = '/quark-run.js';
+
+/** The policy of a page that these origins may put into a frame. Only `?embed=1` is: what it shows offers no change. */
+function framedBy(origins: readonly string[]): string {
+  return `${pagePolicy("'self'")}; frame-ancestors 'self' ${origins.join(' ')}`;
+}
+
 /** A bundler's file whose name carries a hash of its content, as Vite names them: `assets/index-BqW2x9Za.js`. */
 const HASHED_ASSET = /^assets\/.*-[A-Za-z0-9_-]{8}\.[A-Za-z0-9.]+$/;
 
 /**
  * The files of a folder; of none, when there is no folder.
  *
+ * @param frameOrigins origins whose pages may show a run in a frame
  * @throws {QuarkError} `invalid_input` when the folder holds no `index.html`
  */
-export async function openStaticFiles(dir: string | undefined): Promise<StaticFiles> {
+export async function openStaticFiles(
+  dir: string | undefined,
+  frameOrigins: readonly string[] = [],
+): Promise<StaticFiles> {
   const root = dir === undefined ? undefined : await dashboardRoot(dir);
-  return (request, path) => staticFile(root, path, request);
+  return async (request, path) => {
+    const answer = await staticFile(root, path, request);
+    if (frameOrigins.length > 0 && new URL(request.url).searchParams.get('embed') === '1')
+      answer.headers.set('content-security-policy', framedBy(frameOrigins));
+    if (frameOrigins.length > 0 && path === ELEMENT_PATH) {
+      answer.headers.set('cross-origin-resource-policy', 'cross-origin');
+      answer.headers.set('access-control-allow-origin', '*');
+    }
+    return answer;
+  };
+}
+
+/** @throws {QuarkError} `invalid_input` for what is no list of origins of pages: scheme, host and port, without a path */
+export function checkFrameOrigins(field: string, value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw invalidInput(field, value, 'a list of origins');
+  return value.map((one: unknown, at) => {
+    if (typeof one === 'string' && /^https?:[^*]*$/.test(one) && URL.canParse(one)) {
+      const { origin } = new URL(one);
+      if (origin === one.toLowerCase()) return origin;
+    }
+    throw invalidInput(`${field}[${at}]`, one, 'an origin, such as https://blog.example.org');
+  });
 }
 
 /** The answer that tells a page where its store is: JSON. */
