@@ -95,7 +95,7 @@ const views = (): readonly (readonly [hash: string, sign: string])[] => [
   [`#/compare?runs=${runIds.join()}&tab=values`, '.value-cell'],
   [`#/compare?runs=${runIds.join()}&tab=settings`, '.compare-settings .section-head'],
   [`#/compare?runs=${runIds.join()}&tab=phases`, '.score-status'],
-  [`#/compare?runs=${runIds.join()}&tab=parallel`, '.parallel-line'],
+  [`#/compare?runs=${runIds.join()}&tab=parallel`, '.parallel-grip'],
   [`#/compare?runs=${runIds.join()}&tab=scatter`, '.scatter'],
   [`#/compare?runs=${runIds.join()}&tab=importance`, '.compare-importance'],
   ['#/nowhere', '.notice'],

@@ -71,7 +71,13 @@ export function ParallelPlot(props: PlotProps): JSX.Element {
           }
         />
       </span>
-      <div ref={frame} class="compare-scroll" role="region" aria-label={title} tabIndex={0}>
+      <div
+        ref={frame}
+        class="compare-scroll"
+        role="region"
+        aria-label={t('Lines of the runs')}
+        tabIndex={0}
+      >
         <svg ref={svg} class="parallel" width={width} height={HEAD + PLOT + MISSING + 12}>
           <Lines {...props} left={left} />
           {axes.map((axis, at) => (

@@ -10,6 +10,7 @@ import type { ComparisonState, ComparisonTabProps } from '../comparison-state.ts
 import { lineColors, type LineColors } from '../line-colors.ts';
 import {
   chosenQuantity,
+  metricId,
   quantitiesOf,
   quantityName,
   usualTarget,
@@ -24,6 +25,7 @@ import './style.css';
 
 /** Settings that have an axis unless somebody chooses others. */
 const SETTINGS_AT_FIRST = 6;
+const METRICS_AT_FIRST = 4;
 /** Axes at most: more cannot be told apart. */
 const MAX_AXES = 16;
 
@@ -113,13 +115,16 @@ function Marked(props: {
 /** Ids of the axes: those that were chosen, else the settings that differ, and the metric at the end. */
 function shownIds(
   state: ComparisonState,
-  { settings }: Quantities,
+  { metrics, records, settings }: Quantities,
   target: RunQuantity,
 ): readonly string[] {
   if (state.axes.value.length > 0) return state.axes.value.slice(0, MAX_AXES);
   const telling = settings.filter((id) => !/seed/i.test(id));
   const first = (telling.length > 0 ? telling : settings).slice(0, SETTINGS_AT_FIRST);
-  return [...first, target.id];
+  // One axis alone shows no lines: runs of one configuration are told by what they measured.
+  const others = first.length > 0 ? [] : metrics.map((key) => metricId(records, key));
+  const measured = others.filter((id) => id !== target.id).slice(0, METRICS_AT_FIRST);
+  return [...first, ...measured, target.id];
 }
 
 function Controls(props: {

@@ -116,7 +116,7 @@ function SettingTable(props: {
         <p class="quiet">{t('Nothing here differs between these runs.')}</p>
       ) : (
         <ScrollTable
-          label={title}
+          label={t('Table: {name}', { name: title })}
           class="setting-scroll"
           head={<RunHeads state={state} runIds={runIds} />}
         >
