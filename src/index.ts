@@ -108,32 +108,6 @@ export {
   type FindRunsQuery,
 } from './read/finding/find-runs.ts';
 export {
-  findRunColumns,
-  findRunFacets,
-  findRunGroups,
-  findRunIds,
-  findRunRows,
-  type RunColumn,
-  type RunOrder,
-  type RunTablePage,
-  type RunTableQuery,
-  type RunTableScope,
-} from './read/finding/run-table.ts';
-export type {
-  FoundColumn,
-  FoundGroup,
-  FoundRun,
-  GroupValue,
-  RunFacet,
-  RunValue,
-} from './records/run-question.ts';
-export { parseRunQuery, type RunQueryReading } from './read/finding/query-condition.ts';
-export {
-  completeRunQuery,
-  type QueryCompletion,
-  type QuerySuggestion,
-} from './read/finding/complete-query.ts';
-export {
   DEFAULT_KEEP_UNNAMED_MS,
   sweepBlobs,
   type BlobSweepReport,

@@ -1,6 +1,6 @@
 /**
  * `quark-sdk/workspace`: what people set up beside their runs: saved views of charts, documents of a project, settings of charts, and
- * formulas of metrics.
+ * formulas of metrics; and runs as a table, with the query line that chooses them.
  */
 export {
   deleteView,
@@ -68,3 +68,29 @@ export {
 } from './workspace/step-notes.ts';
 export { metricSearch } from './workspace/metric-search.ts';
 export { evaluateFormula, type FormulaSeries } from './workspace/evaluate-formula.ts';
+export {
+  findRunColumns,
+  findRunFacets,
+  findRunGroups,
+  findRunIds,
+  findRunRows,
+  type RunColumn,
+  type RunOrder,
+  type RunTablePage,
+  type RunTableQuery,
+  type RunTableScope,
+} from './read/finding/run-table.ts';
+export type {
+  FoundColumn,
+  FoundGroup,
+  FoundRun,
+  GroupValue,
+  RunFacet,
+  RunValue,
+} from './records/run-question.ts';
+export { parseRunQuery, type RunQueryReading } from './read/finding/query-condition.ts';
+export {
+  completeRunQuery,
+  type QueryCompletion,
+  type QuerySuggestion,
+} from './read/finding/complete-query.ts';

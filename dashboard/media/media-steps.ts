@@ -1,5 +1,4 @@
 /** Media as lists over positions of a run. Pure. */
-import { getOrMake } from '../parts/maps.ts';
 
 /** What stands at a position of a run. */
 export type Positioned = { readonly step: number | null; readonly epoch: number | null };
@@ -43,13 +42,4 @@ export function evenlySpread<T>(items: readonly T[], most: number): readonly T[]
   return Array.from({ length: most }, (_, at) => Math.round((at * (items.length - 1)) / (most - 1)))
     .map((at) => items[at])
     .filter((item) => item !== undefined);
-}
-
-/** Items by their key, in the order in which the keys come. */
-export function byKey<T extends { readonly key: string }>(
-  items: Iterable<T>,
-): ReadonlyMap<string, readonly T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) getOrMake(groups, item.key, () => []).push(item);
-  return groups;
 }

@@ -1,5 +1,5 @@
 /** What the cells of a run show. */
-import type { FoundRun, RunValue } from 'quark-sdk';
+import type { FoundRun, RunValue } from 'quark-sdk/workspace';
 import { useComputed, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';

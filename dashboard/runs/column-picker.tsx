@@ -1,5 +1,5 @@
 /** The columns to choose from: those that vary among the shown runs first, metrics of the machine last. */
-import type { RunColumn } from 'quark-sdk';
+import type { RunColumn } from 'quark-sdk/workspace';
 import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

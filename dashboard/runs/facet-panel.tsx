@@ -1,5 +1,5 @@
 /** The values that runs have of a few facets, with how many runs have each. */
-import type { RunFacet } from 'quark-sdk';
+import type { RunFacet } from 'quark-sdk/workspace';
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { formatCount } from '../parts/format.ts';

@@ -1,6 +1,7 @@
 /** What can be done with the list by keys and by the palette. */
 import type { Signal } from '@preact/signals';
-import type { FoundRun, Store } from 'quark-sdk';
+import type { Store } from 'quark-sdk';
+import type { FoundRun } from 'quark-sdk/workspace';
 import { actingOn, deleteOrAsk, type ChangeTarget } from '../changes/run-acts.ts';
 import { makeChanges } from '../changes/page-changes.ts';
 import { useActions, type PageAction } from '../parts/actions.ts';

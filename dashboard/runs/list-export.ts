@@ -1,5 +1,5 @@
 /** Saves the table as CSV, and runs as one file. */
-import type { FoundRun, RunValue } from 'quark-sdk';
+import type { FoundRun, RunValue } from 'quark-sdk/workspace';
 import { openRun, type Store } from 'quark-sdk';
 import { csvBlob, type CsvCell } from '../charts/save/save-csv.ts';
 import { downloadName, saveBlob } from '../charts/save/save-file.ts';
@@ -15,7 +15,7 @@ const ROWS_A_READ = 1000;
 /** The page holds the file in memory. */
 const MAX_FILE_BYTES = 1 << 30;
 
-/** The paths of the columns of a file: the id first, numbers in the place of curves. */
+/** The paths of the columns of a file: the id first, numbers instead of curves. */
 export function csvPaths(layout: ColumnLayout): readonly string[] {
   const paths = layout.map(({ path }) => (path.startsWith(CURVE_PREFIX) ? sortPathOf(path) : path));
   return ['id', ...new Set([...paths, 'project'].filter((path) => path !== 'id'))];

@@ -2,7 +2,7 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
-import type { QuerySuggestion, RunColumn } from 'quark-sdk';
+import type { QuerySuggestion, RunColumn } from 'quark-sdk/workspace';
 import { IconButton } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { t } from '../parts/t.ts';

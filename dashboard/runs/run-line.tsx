@@ -1,5 +1,5 @@
 /** One line of the table: a run, a group, or a run that is on its way. */
-import type { FoundGroup, FoundRun } from 'quark-sdk';
+import type { FoundGroup, FoundRun } from 'quark-sdk/workspace';
 import type { JSX } from 'preact';
 import { RunMenu } from '../changes/run-actions.tsx';
 import { Icon } from '../parts/icons.tsx';

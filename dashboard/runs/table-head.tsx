@@ -72,12 +72,12 @@ function ColumnHead(props: HeadProps): JSX.Element {
   const { path } = column;
   const isOver = useSignal(false);
   const key = order.value.find(({ by }) => by === sortPathOf(path));
-  const look = cellLook(layout, at);
+  const cell = cellLook(layout, at);
   return (
     <th
       scope="col"
-      {...look}
-      class={`${look.class}${isOver.value ? ' is-over' : ''}`}
+      {...cell}
+      class={`${cell.class}${isOver.value ? ' is-over' : ''}`}
       aria-sort={key === undefined ? 'none' : key.isDescending ? 'descending' : 'ascending'}
       draggable
       onDragStart={(event) => event.dataTransfer?.setData(DRAG_TYPE, path)}
@@ -156,7 +156,7 @@ function SortButton({ path }: { readonly path: string }): JSX.Element {
   );
 }
 
-/** Has the width of a column follow the pointer until it is let go. */
+/** Has the width of a column follow the pointer until it is released. */
 function followEdge(event: PointerEvent, path: string): void {
   const edge = event.currentTarget;
   const head = edge instanceof Element ? edge.closest('th') : null;

@@ -26,7 +26,7 @@ import {
 } from './run-line.tsx';
 import { TableHead } from './table-head.tsx';
 import type { TableModel } from './model/table-model.ts';
-import type { SeenTable } from './use-table.ts';
+import type { VisibleTable } from './use-table.ts';
 
 /** Heights of lines, in CSS pixels. */
 const ROW_PX = 44;
@@ -49,7 +49,7 @@ type TableProps = {
   readonly model: TableModel;
   readonly layout: ColumnLayout;
   readonly context: LineContext;
-  readonly seen: SeenTable;
+  readonly seen: VisibleTable;
   readonly handle: { current: TableHandle | null };
   readonly isAllPicked: boolean | undefined;
   readonly onPickAll: () => void;
@@ -225,7 +225,7 @@ function useFrame(
 function useReading(
   model: TableModel,
   view: TableSpan,
-  seen: SeenTable,
+  seen: VisibleTable,
   frame: { current: HTMLDivElement | null },
 ): void {
   const lastTop = useRef(view.scrollTop);

@@ -1,5 +1,5 @@
 /** The columns that runs of the filter have, read when somebody needs them. */
-import type { RunColumn } from 'quark-sdk';
+import type { RunColumn } from 'quark-sdk/workspace';
 import { useSignal, type ReadonlySignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { NO_FACETS } from './model/facet-text.ts';

@@ -2,7 +2,8 @@
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
-import type { FoundRun, Store } from 'quark-sdk';
+import type { Store } from 'quark-sdk';
+import type { FoundRun } from 'quark-sdk/workspace';
 import type { ChangeTarget } from '../changes/run-acts.ts';
 import { deletionRefusal, editRefusal } from '../changes/rights.ts';
 import { makeChanges } from '../changes/page-changes.ts';

@@ -19,7 +19,7 @@ const LINES_AT_FIRST = 40;
 const MAX_NUMBERS = 16;
 
 /** What the table on screen tells of itself, and is told. */
-export type SeenTable = {
+export type VisibleTable = {
   /** The first line that is seen, and the one after the last. */
   first: number;
   end: number;
@@ -37,7 +37,7 @@ export type TableReading = {
   readonly model: ReadonlySignal<TableModel | undefined>;
   readonly scope: ReadonlySignal<TableScope>;
   readonly polling: Polling;
-  readonly seen: SeenTable;
+  readonly seen: VisibleTable;
   readonly now: ReadonlySignal<number>;
   /** Shows the order as it is now. */
   readonly release: () => void;
@@ -62,7 +62,7 @@ export function useTable(
   const next = useMemo(() => new TableModel(data, request.peek()), [data, text]);
   const model = useSignal<TableModel | undefined>(undefined);
   const now = useSignal(Date.now());
-  const seen = useRef<SeenTable>({
+  const seen = useRef<VisibleTable>({
     first: 0,
     end: LINES_AT_FIRST,
     isHeld: false,
@@ -104,7 +104,7 @@ export function useTable(
 }
 
 /** Reads what is seen again. Rows that are seen stay where they are on screen when others come in above them. */
-async function refreshShown(model: TableModel, seen: SeenTable, isHeld: boolean): Promise<void> {
+async function refreshShown(model: TableModel, seen: VisibleTable, isHeld: boolean): Promise<void> {
   const { first } = seen;
   const top = model.at(first);
   await model.refresh(first, seen.end, isHeld);

@@ -32,7 +32,7 @@ export class FormulaSource implements SeriesSource {
     return series;
   }
 
-  /** The metrics behind some keys: those of formulas in the place of the formulas. */
+  /** The metrics behind some keys: those of formulas instead of the formulas. */
   metricsOf(keys: readonly string[]): readonly string[] {
     return keys.flatMap((key) =>
       key.startsWith(FORMULA_MARK) ? (this.#formulaOf(key)?.metrics ?? []) : [key],

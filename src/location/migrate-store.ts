@@ -15,7 +15,7 @@ import { checkNames } from '../segment/check-names.ts';
 import { createSegment, describeSegment } from '../segment/manifest.ts';
 import { describeDamage, openSegment, type OpenedSegment } from '../segment/open-segment.ts';
 import { openStorage } from './open-storage.ts';
-import { type MergedSegment, type SegmentManifest, type Store } from '../store/store.ts';
+import type { MergedSegment, SegmentManifest, Store } from '../store/store.ts';
 
 /** Options of {@link migrateStore}. */
 export type MigrateStoreOptions = {

@@ -16,7 +16,7 @@ import { encodeBatch, SEQUENCE_COLUMN } from '../segment/encode.ts';
 import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
 import { compareManifests } from '../store/segment-rules.ts';
-import { type SegmentManifest, type SegmentReference, type StoreNotes } from '../store/store.ts';
+import type { SegmentManifest, SegmentReference, StoreNotes } from '../store/store.ts';
 import { sketchName } from '../store/curves.ts';
 import type { MetricCounts, DownsampledRows } from './curve-sink.ts';
 

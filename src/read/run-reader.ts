@@ -6,7 +6,7 @@ import type { RunRecord } from '../records/run.ts';
 import { generationOf } from '../records/shapes/run.ts';
 import { TABLES } from '../records/tables.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
-import { type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { readMetricColumns, type MetricColumns, type MetricFilter } from './metric-columns.ts';
 import type { MetricRecord } from './metric-record.ts';
 import { readMetrics } from './metric-records.ts';

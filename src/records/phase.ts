@@ -14,7 +14,7 @@ const columns = {
   evidence: json('What was seen: a list of evidence records.'),
 };
 
-/** A stretch of training of one character. */
+/** A span of training of one character. */
 export const phaseTable: TableDefinition<typeof columns> = defineTable(
   'phase',
   'phases',
@@ -23,5 +23,5 @@ export const phaseTable: TableDefinition<typeof columns> = defineTable(
   columns,
 );
 
-/** A stretch of training of one character. */
+/** A span of training of one character. */
 export type PhaseRecord = RecordOf<typeof columns>;

@@ -10,7 +10,7 @@ import { TABLES } from '../records/tables.ts';
 import type { Column } from '../schema/column.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { CURRENT_SCHEMA_VERSION, schemaVersionOf } from '../schema/version.ts';
-import { type NewSegment } from '../store/store.ts';
+import type { NewSegment } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
 import { checkListedKeys, checkNames } from './check-names.ts';
 import { segmentChecksum } from './checksum.ts';

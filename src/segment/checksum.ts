@@ -1,7 +1,7 @@
 /** The checksum of a segment binds its bytes to its identity: bytes under a wrong name are damage too. */
 import { segmentName } from '../records/shapes/manifest.ts';
 import { xxh32 } from '../base/xxh32.ts';
-import { type SegmentIdentity } from '../store/store.ts';
+import type { SegmentIdentity } from '../store/store.ts';
 
 /** XXH32 of `bytes`, seeded with XXH32 of the identity's name in UTF-8. */
 export function segmentChecksum(identity: SegmentIdentity, bytes: Uint8Array): number {

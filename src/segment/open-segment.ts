@@ -2,7 +2,7 @@
 import { segmentName } from '../records/shapes/manifest.ts';
 import { isQuarkError, messageOf } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { type SegmentIdentity, type SegmentManifest, type SegmentRead } from '../store/store.ts';
+import type { SegmentIdentity, SegmentManifest, SegmentRead } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
 import { segmentChecksum } from './checksum.ts';
 import { decodeBatches } from './decode.ts';

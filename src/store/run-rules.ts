@@ -7,14 +7,14 @@ import { projectShape } from '../records/shapes/project.ts';
 import { generationOf, newRunShape, runFilterShape, runShape } from '../records/shapes/run.ts';
 import { checkShape, copyShape } from '../schema/shape.ts';
 import { isFound, whereOf } from './run-facts.ts';
-import {
-  type DeletedRun,
-  type Lease,
-  type RunFilter,
-  type StoredProject,
-  type StoredRun,
-  type StoreSurvey,
-  type StreamState,
+import type {
+  DeletedRun,
+  Lease,
+  RunFilter,
+  StoredProject,
+  StoredRun,
+  StoreSurvey,
+  StreamState,
 } from './store.ts';
 
 const NOTE_NAME = /^[A-Za-z0-9._:/%@+-]{1,512}$/;

@@ -15,13 +15,13 @@ import { checkShape, copyShape } from '../schema/shape.ts';
 import type { RunGeneration } from '../records/shapes/run.ts';
 import { batchesOf, rangesContain } from './batch-ranges.ts';
 import { runFenced } from './run-rules.ts';
-import {
-  type MergedSegment,
-  type NewSegment,
-  type SegmentFilter,
-  type SegmentIdentity,
-  type SegmentManifest,
-  type SegmentReference,
+import type {
+  MergedSegment,
+  NewSegment,
+  SegmentFilter,
+  SegmentIdentity,
+  SegmentManifest,
+  SegmentReference,
 } from './store.ts';
 
 /** Checks a reference to a segment and returns it. */

@@ -6,7 +6,7 @@ import { batchesOf, rangesContain } from './batch-ranges.ts';
 import type { LossReport } from './row-spill.ts';
 import type { LeftSession, LostBatch } from './storage-spill.ts';
 import { compareText } from './run-rules.ts';
-import { type NewSegment, type SegmentManifest, type Store } from './store.ts';
+import type { NewSegment, SegmentManifest, Store } from './store.ts';
 
 /** A segment, and when it was saved, in UTC epoch milliseconds. */
 export type SavedRows = NewSegment & { readonly savedAtMs: number };

@@ -2,7 +2,6 @@
 import { storeOf, type StoreDriver } from '../store/front.ts';
 import { checkOptionNames } from '../base/assert.ts';
 import { isQuarkError, SessionStoreError } from '../base/errors.ts';
-import { answerFromRuns } from '../store/find/ask-runs.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import { containsKey } from '../store/segment-rules.ts';
 import type {
@@ -145,7 +144,7 @@ class HttpStore implements StoreDriver {
     listRunsThere(this.#client, filter, () => this.listLeases());
 
   readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
-    if (!this.#asksThere) return answerFromRuns(this, question);
+    if (!this.#asksThere) return undefined;
     try {
       const answer = await this.#client.json('POST /tables/runs', { message: { question } });
       return decodeAnswer(answer, question);
@@ -153,7 +152,7 @@ class HttpStore implements StoreDriver {
       // A service that is older than tables does not know the route.
       if (!isQuarkError(error, 'unsupported')) throw error;
       this.#asksThere = false;
-      return answerFromRuns(this, question);
+      return undefined;
     }
   };
 

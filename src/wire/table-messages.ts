@@ -1,94 +1,20 @@
-/** Questions about tables of runs, and their answers, as JSON. Values stand in the order of the columns that were asked for. */
+/** Answers about tables of runs, as a page reads them. Values stand in the order of the columns that were asked for. */
 import { SessionStoreError } from '../base/errors.ts';
 import { RUN_STATUSES } from '../records/literals.ts';
-import {
-  type FoundColumn,
-  type FoundGroup,
-  type FoundRun,
-  type GroupValue,
-  type RunFacet,
-  type RunValue,
-  type TableAnswer,
-  type TableQuestion,
+import type {
+  FoundColumn,
+  FoundGroup,
+  FoundRun,
+  GroupValue,
+  RunFacet,
+  RunValue,
+  TableAnswer,
+  TableQuestion,
 } from '../records/run-question.ts';
 import type { FactValue } from '../records/shapes/run-condition.ts';
 import { Fields } from './wire.ts';
 
 const COLUMN_KINDS = ['number', 'text', 'flag', 'mixed', 'metric'] as const;
-
-/** A question of a request. What it says is checked by the store. */
-export function decodeQuestion(value: unknown): TableQuestion {
-  const fields = new Fields('question', value);
-  const scope = {
-    ...(fields.get('where') === undefined ? {} : { where: fields.text('where') }),
-    ...(fields.get('project_name') === undefined
-      ? {}
-      : { projectName: fields.text('project_name') }),
-    ...(fields.get('archived') === undefined ? {} : { archived: fields.flag('archived') }),
-  };
-  const kind = fields.text('kind');
-  const limit = fields.count('limit');
-  switch (kind) {
-    case 'rows': {
-      const orderBy = fields.list('order_by').map((one) => {
-        const order = new Fields('question.order_by', one);
-        return { path: order.text('path'), isDescending: order.flag('is_descending') };
-      });
-      const [columns, offset, after] = [
-        fields.texts('columns'),
-        fields.count('offset'),
-        fields.text('after'),
-      ];
-      return { ...scope, kind, orderBy, columns, limit, offset, after };
-    }
-    case 'ids':
-    case 'columns':
-      return { ...scope, kind, limit };
-    case 'facets':
-      return { ...scope, kind, by: fields.texts('by'), limit };
-    case 'groups':
-      return { ...scope, kind, by: fields.texts('by'), of: fields.texts('of'), limit };
-    default:
-      throw odd('question.kind');
-  }
-}
-
-/** An answer as JSON. */
-export function encodeAnswer(answer: TableAnswer, question: TableQuestion): object {
-  switch (answer.kind) {
-    case 'rows': {
-      const columns = question.kind === 'rows' ? question.columns : [];
-      const rows = answer.rows.map(({ values, steps, ...row }) => ({
-        ...row,
-        values: columns.map((path) =>
-          Object.hasOwn(values, path) ? encodeValue(values[path]) : null,
-        ),
-        steps: columns.map((path) => (Object.hasOwn(steps, path) ? steps[path] : null)),
-      }));
-      return { ...answer, rows };
-    }
-    case 'columns': {
-      const columns = answer.columns.map((one) => ({
-        ...one,
-        examples: one.examples.map(encodeValue),
-      }));
-      return { ...answer, columns };
-    }
-    case 'facets': {
-      const facets = answer.facets.map((facet) => ({
-        ...facet,
-        values: facet.values.map(({ value, runs }) => [encodeValue(value), runs]),
-      }));
-      return { ...answer, facets };
-    }
-    case 'groups': {
-      const groups = answer.groups.map((group) => ({ ...group, by: group.by.map(encodeValue) }));
-      return { ...answer, groups };
-    }
-    case 'ids':
-      return answer;
-  }
-}
 
 /** The answer to a question. @throws {SessionStoreError} `rejected` when it is none */
 export function decodeAnswer(fields: Fields, question: TableQuestion): TableAnswer {
@@ -153,7 +79,7 @@ function decodeRow(value: unknown, columns: readonly string[]): FoundRun {
 function decodeColumn(value: unknown): FoundColumn {
   const column = new Fields('column', value);
   const kind = COLUMN_KINDS.find((one) => one === column.text('kind'));
-  if (kind === undefined) throw odd('column.kind');
+  if (kind === undefined) throw oddField('column.kind');
   return {
     path: column.text('path'),
     kind,
@@ -166,7 +92,7 @@ function decodeColumn(value: unknown): FoundColumn {
 function decodeFacet(value: unknown): RunFacet {
   const facet = new Fields('facet', value);
   const values = facet.list('values').map((pair) => {
-    if (!Array.isArray(pair) || typeof pair[1] !== 'number') throw odd('facet.values');
+    if (!Array.isArray(pair) || typeof pair[1] !== 'number') throw oddField('facet.values');
     return { value: decodeFact(pair[0]), runs: pair[1] };
   });
   return {
@@ -196,14 +122,6 @@ function decodeGroup(value: unknown): FoundGroup {
   };
 }
 
-/** JSON has neither NaN nor infinities. */
-function encodeValue(value: RunValue | null | undefined): unknown {
-  if (value === undefined || value === null) return null;
-  if (typeof value === 'object') return value.map(encodeValue);
-  if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) };
-  return value;
-}
-
 function decodeValue(value: unknown): RunValue {
   return Array.isArray(value) ? value.map(decodeFact) : decodeFact(value);
 }
@@ -214,7 +132,8 @@ function decodeFact(value: unknown): FactValue {
   return Number(new Fields('value', value).text('number'));
 }
 
-function odd(field: string): SessionStoreError {
+/** The error of a message whose field is not as the description of the API says. */
+export function oddField(field: string): SessionStoreError {
   return new SessionStoreError('rejected', `The message has an odd ${field}.`, {
     details: { field, rule: 'as the description of the API says' },
   });

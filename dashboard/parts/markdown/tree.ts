@@ -39,5 +39,5 @@ export type MarkdownBlock =
     }
   | { readonly kind: 'rule' };
 
-/** Counts down what may still be made of a text. Beyond it, text stays text: a page draws thousands of elements, and not a hundred thousand. */
+/** Counts down the elements that are left for a text. Beyond it, text stays text: a page draws thousands of elements, and not a hundred thousand. */
 export type MarkdownBudget = { left: number };

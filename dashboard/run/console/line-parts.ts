@@ -1,4 +1,4 @@
-/** A line of a console in parts of one look each: colours of its spans, and what was searched for. */
+/** A line of a console in parts of one style each: colours of its spans, and what was searched for. */
 import type { ConsoleSpan } from 'quark-sdk/console';
 
 /** Characters of a line that a row shows; the line by itself shows more. */

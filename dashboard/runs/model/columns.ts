@@ -1,5 +1,5 @@
 /** Columns of the table of runs: which are shown, in which order, how wide, and which stay in sight. */
-import type { RunColumn } from 'quark-sdk';
+import type { RunColumn } from 'quark-sdk/workspace';
 import { decodedName, type AddressText } from '../../parts/address-text.ts';
 import { t } from '../../parts/t.ts';
 

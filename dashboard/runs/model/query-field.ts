@@ -1,6 +1,6 @@
 /** The state of the field in which runs are searched: its text, its suggestions, and when what was typed is asked for. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { QueryCompletion, QuerySuggestion, RunColumn } from 'quark-sdk';
+import type { QueryCompletion, QuerySuggestion, RunColumn } from 'quark-sdk/workspace';
 import type { TableData } from './table-source.ts';
 
 /** What was typed is asked for after a pause. */

@@ -134,7 +134,7 @@ export class RowPages<R extends Identified> {
     this.#version.value += 1;
   }
 
-  /** Shows other pages in the place of all that are there. */
+  /** Shows other pages instead of all that are there. */
   #replace(fresh: ReadonlyMap<number, readonly R[]>, total: number): void {
     const known = new Map([...this.#pages.values()].flat().map((row) => [row.id, row]));
     this.#generation += 1;

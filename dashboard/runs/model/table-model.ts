@@ -1,5 +1,5 @@
 /** The table of one request: rows of a filter in an order, all in one section or grouped by the values of a column. */
-import type { FoundGroup, FoundRun } from 'quark-sdk';
+import type { FoundGroup, FoundRun } from 'quark-sdk/workspace';
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import { errorText } from '../../parts/notices.tsx';
 import { getOrMake } from '../../parts/maps.ts';

@@ -1,4 +1,5 @@
 /** What the table of runs reads of a store: rows of a filter in an order, and what is known of all runs of the filter. */
+import { hasTimes, listRuns, type Store } from 'quark-sdk';
 import {
   completeRunQuery,
   findRunColumns,
@@ -6,8 +7,6 @@ import {
   findRunGroups,
   findRunIds,
   findRunRows,
-  hasTimes,
-  listRuns,
   parseRunQuery,
   type FoundGroup,
   type FoundRun,
@@ -16,8 +15,7 @@ import {
   type RunFacet,
   type RunOrder,
   type RunTableScope,
-  type Store,
-} from 'quark-sdk';
+} from 'quark-sdk/workspace';
 import { lossKey } from '../../charts/group.ts';
 import { importOf, runNames } from '../../parts/run-name.ts';
 import { offeredSmallCurves, type ReadSmallCurves } from '../../series/small-curves.ts';

@@ -24,7 +24,7 @@ export const dashboardCommand: Command = {
       json: { ...JSON_OPTION, help: 'Write the address as JSON; errors, too.' },
     },
     notes: [
-      'The page is served on 127.0.0.1 only. Whoever opens the address with the token can name, tag, archive and delete runs; without the token the page only reads. Ctrl-C stops it.',
+      'The page is served on 127.0.0.1 only. A browser that opened the address with the token can name, tag, archive and delete runs; without the token the page only reads. Ctrl-C stops it.',
     ],
   },
   run: ({ io, args }) =>

@@ -1,19 +1,21 @@
 /** `quark runs`: the runs of a store, newest first. */
 import {
-  findRunColumns,
-  findRunRows,
   findRuns,
   listDeletedRuns,
   RUN_STATUSES,
   type DeletedRun,
   type FindRunsQuery,
-  type FoundRun,
   type RunSummary,
+  type Store,
+} from '../../index.ts';
+import {
+  findRunColumns,
+  findRunRows,
+  type FoundRun,
   type RunTablePage,
   type RunTableQuery,
   type RunTableScope,
-  type Store,
-} from '../../index.ts';
+} from '../../workspace.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,

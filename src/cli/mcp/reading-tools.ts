@@ -82,7 +82,7 @@ const getCurvesTool: McpTool = {
   name: 'get_curves',
   title: 'Read curves',
   description:
-    'Values of metrics over steps, thinned to the lowest and highest value of equal spans, so that no spike is lost. Ask for a span of steps to see it in full.',
+    'Values of metrics over steps, downsampled to the lowest and highest value of equal spans, so that no spike is lost. Ask for a span of steps to see it in full.',
   properties: {
     run: RUN_ARGUMENT,
     metrics: {

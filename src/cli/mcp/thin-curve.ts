@@ -33,7 +33,7 @@ export function thinCurve(series: RecordedSeries, { from, to, points }: CurveSpa
     metric: series.key,
     axis: series.steps !== null ? 'step' : series.epochs !== null ? 'epoch' : 'index',
     samples: values.length,
-    ...(isAll ? {} : { thinned: 'lowest and highest value of equal spans' }),
+    ...(isAll ? {} : { downsampled: 'lowest and highest value of equal spans' }),
     points: chosen.map((k) => {
       const i = inSpan[k] ?? 0;
       return [shownNumber(axis?.[i] ?? i), shownNumber(values[k] ?? Number.NaN)];

@@ -9,7 +9,8 @@ import {
   MAX_GALLERY_RUNS,
   type GalleryRun,
 } from '../../exchange.ts';
-import { findRunIds, openRun, parseRunQuery, type RunReader, type Store } from '../../index.ts';
+import { openRun, type RunReader, type Store } from '../../index.ts';
+import { findRunIds, parseRunQuery } from '../../workspace.ts';
 import { UsageError } from '../support/args.ts';
 import {
   EXIT,
@@ -60,8 +61,8 @@ export const galleryCommand: Command = {
       const entries: GalleryRun[] = [];
       for (const [at, reader] of readers.entries()) {
         const path = `runs/${fileName(reader.run.id, at)}.quark`;
-        const pieces = exportQuark(reader, { onProblem: (reason) => problems.push(reason) });
-        const { bytes } = await folder.write({ path, pieces }, nothing);
+        const file = exportQuark(reader, { onProblem: (reason) => problems.push(reason) });
+        const { bytes } = await folder.write({ path, pieces: file }, nothing);
         entries.push(await galleryRun(reader, path, bytes));
       }
       for (const path of await filesBelow(site))

@@ -16,7 +16,7 @@ export type CliOutput = {
 
 /** The whole screen of a terminal. */
 export type TerminalScreen = {
-  /** Shows these lines, from the top, in the place of those before. */
+  /** Shows these lines, from the top, instead of those before. */
   show(lines: readonly string[]): Promise<void>;
   close(): Promise<void>;
 };

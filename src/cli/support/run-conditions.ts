@@ -1,5 +1,6 @@
 /** Conditions on runs as people write them: `config.lr<=0.1 and val/loss.best<0.3`. */
-import { parseRunQuery, type FindRunsQuery } from '../../index.ts';
+import type { FindRunsQuery } from '../../index.ts';
+import { parseRunQuery } from '../../workspace.ts';
 import { UsageError } from './args.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Runs as a table of a terminal, with columns of one's own. */
-import type { FoundRun, RunOrder, RunValue } from '../../index.ts';
+import type { FoundRun, RunOrder, RunValue } from '../../workspace.ts';
 import { UsageError } from './args.ts';
 import { statusStyle } from './command.ts';
 import { duration, localTime, shortNumber, table, type Style, type TableColumn } from './text.ts';

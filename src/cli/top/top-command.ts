@@ -1,5 +1,6 @@
 /** `quark top`: the runs of a store in a terminal, live, with the curve of one. */
-import { findRunRows, openRun, parseRunQuery, type RunReader, type Store } from '../../index.ts';
+import { openRun, type RunReader, type Store } from '../../index.ts';
+import { findRunRows, parseRunQuery } from '../../workspace.ts';
 import { AnalyzerEngine } from '../../analysis.ts';
 import { readProgress } from '../../profiler.ts';
 import { UsageError } from '../support/args.ts';
@@ -52,7 +53,7 @@ export const topCommand: Command = {
       if (reading.kind === 'error') throw new UsageError(`--where: ${reading.message}`, 'top');
       const view = new TopView(context, store, where);
       if (args.flag('once') || !io.stdout.isTty) {
-        await view.look();
+        await view.poll();
         await io.stdout.write(`${view.lines().join('\n')}\n`);
       } else await live(io, view);
       return EXIT.ok;
@@ -72,7 +73,7 @@ async function live(io: CliIo, view: TopView): Promise<void> {
   const screen = await io.openScreen();
   try {
     while (!view.isOver) {
-      await view.look();
+      await view.poll();
       await screen.show(view.lines());
       if (view.isOver) break;
       await new Promise<void>((resolve) => {
@@ -110,7 +111,7 @@ class TopView {
   }
 
   /** Reads the runs, and the chosen one. A store that does not answer is said on the screen, and asked again. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     try {
       const { rows, total } = await findRunRows(this.#store, {
         where: this.#where,
@@ -121,10 +122,10 @@ class TopView {
       const run = rows[this.#state.runAt];
       if (run === undefined) return;
       if (this.#chosen?.runId !== run.id) this.#chosen = await ChosenRun.open(this.#store, run.id);
-      const chosen = await this.#chosen.look(this.#state.keyAt);
+      const chosen = await this.#chosen.poll(this.#state.keyAt);
       this.#state = { ...this.#state, chosen };
     } catch (error) {
-      // The first look tells what is wrong with the question itself.
+      // The first answer tells what is wrong with the question itself.
       if (this.#state.total === 0 && this.#state.runs.length === 0) throw error;
       this.#state = {
         ...this.#state,
@@ -158,7 +159,7 @@ class ChosenRun {
     return this.#reader.run.id;
   }
 
-  async look(keyAt: number): Promise<TopRun> {
+  async poll(keyAt: number): Promise<TopRun> {
     await this.#reader.reload();
     const keys = sortedKeys(await this.#reader.metricKeys());
     const key = keys[Math.min(keyAt, keys.length - 1)];

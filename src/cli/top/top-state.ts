@@ -1,5 +1,5 @@
 /** What `quark top` shows, and what each key does to it. */
-import type { FoundRun } from '../../index.ts';
+import type { FoundRun } from '../../workspace.ts';
 import type { RunProgress } from '../../profiler.ts';
 import type { BrailleCurve } from './braille.ts';
 
@@ -29,11 +29,11 @@ export type TopState = {
   readonly isHelp: boolean;
   readonly isOver: boolean;
   readonly chosen: TopRun | undefined;
-  /** Why the last look failed. */
+  /** Why the last question failed. */
   readonly failure: string | undefined;
 };
 
-/** The state before the first look. */
+/** The state before the first answer. */
 export const FIRST_STATE: TopState = Object.freeze({
   runs: [],
   total: 0,

@@ -1,5 +1,5 @@
 /**
- * Who may change runs through the local page: whoever opened it with the token that the command printed. Changes are for loopback only. A
+ * Who may change runs through the local page: the client that opened it with the token that the command printed. Changes are for loopback only. A
  * page of another site can neither read the token nor use its cookie: its origin differs, also that of another port of this machine, and a
  * name that was made to point here (DNS rebinding) is no name of loopback.
  */

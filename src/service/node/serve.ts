@@ -28,7 +28,7 @@ export type ServeOptions = {
   /** Host names that requests may be for, besides `localhost`, IP addresses and `host`. */
   readonly allowedHosts?: readonly string[];
   /**
-   * True: whoever opened `changeUrl` may name, tag, archive and delete runs, and write whatever else the store takes. Only for an address
+   * True: a client that opened `changeUrl` may name, tag, archive and delete runs, and write whatever else the store takes. Only for an address
    * of loopback. Default false: nobody may change anything.
    */
   readonly changes?: boolean;

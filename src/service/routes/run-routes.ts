@@ -21,7 +21,7 @@ import {
   SPOKEN_VERSIONS,
 } from '../../wire/protocol.ts';
 import type { RouteQuery } from '../../wire/route-types.ts';
-import { decodeQuestion, encodeAnswer } from '../../wire/table-messages.ts';
+import { decodeQuestion, encodeAnswer } from './table-requests.ts';
 import { decodeNewRun, decodeProject, decodeRun } from '../../wire/wire.ts';
 import { HEADERS } from '../http/answers.ts';
 import type { StoreHandlers } from './store-routes.ts';

@@ -12,7 +12,7 @@ import { compareText } from '../run-rules.ts';
 import { compareKeys, effectiveStatus, type RunWithFacts } from './known-run.ts';
 
 const MAX_EXAMPLES = 12;
-/** What every row has, or what no one looks for. */
+/** What every row has, or what no one asks for. */
 const HIDDEN: ReadonlySet<string> = new Set(['live', 'text', 'id']);
 
 /** The columns of these runs, newest first, of which only the first are looked at. */

@@ -24,16 +24,16 @@ import {
   numberSegment,
   underGeneration,
 } from '../segment-rules.ts';
-import {
-  type BatchRange,
-  type MergedSegment,
-  type NewSegment,
-  type RunGeneration,
-  type SegmentFilter,
-  type SegmentIdentity,
-  type SegmentManifest,
-  type SegmentRead,
-  type SegmentReference,
+import type {
+  BatchRange,
+  MergedSegment,
+  NewSegment,
+  RunGeneration,
+  SegmentFilter,
+  SegmentIdentity,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
 } from '../store.ts';
 
 /** The object stores that {@link appendSegments} and the others that write need. */

@@ -1,16 +1,16 @@
 /** What the stores of one name in memory share. */
 import type { StoredLease } from '../../records/shapes/lease.ts';
 import { compareText, countedRun, isUnchanged } from '../run-rules.ts';
-import {
-  type BatchRange,
-  type DeletedRun,
-  type SegmentManifest,
-  type StoredProject,
-  type StoredRun,
-  type StoreIdentity,
-  type StoreNotes,
-  type StoreSurvey,
-  type StreamState,
+import type {
+  BatchRange,
+  DeletedRun,
+  SegmentManifest,
+  StoredProject,
+  StoredRun,
+  StoreIdentity,
+  StoreNotes,
+  StoreSurvey,
+  StreamState,
 } from '../store.ts';
 
 /** A segment as it was given. */

@@ -7,7 +7,6 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { runDeleted } from '../deletion.ts';
-import { answerOf } from '../find/answers.ts';
 import { batchesOf, checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
 import {
   hasNewArtifacts,
@@ -60,20 +59,20 @@ import {
   type MemoryStream,
   countInMemory,
 } from './memory-data.ts';
-import {
-  type NewSegment,
-  type RunChange,
-  type TableBatches,
-  type TableEpoch,
-  type SegmentManifest,
-  type SegmentRead,
-  type SegmentReference,
-  type Store,
-  type StoreLocation,
-  type StoreNotes,
-  type BlobRanges,
-  type LocalStore,
-  type ServedStore,
+import type {
+  NewSegment,
+  RunChange,
+  TableBatches,
+  TableEpoch,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
+  Store,
+  StoreLocation,
+  StoreNotes,
+  BlobRanges,
+  LocalStore,
+  ServedStore,
 } from '../store.ts';
 
 const shared = new Map<string, MemoryData>();
@@ -170,11 +169,6 @@ class MemoryStore implements StoreDriver {
     const { leases, runs } = this.#data;
     const live = liveRuns(leases.values(), this.#clock.now());
     return selectRuns(runs.values(), filter, live).map((run) => copyRun(run, run.revision));
-  };
-
-  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
-    const { leases, runs } = this.#data;
-    return answerOf(runs.values(), question, liveRuns(leases.values(), this.#clock.now()));
   };
 
   readonly updateRun: Store['updateRun'] = async (run) => {

@@ -23,7 +23,7 @@ import {
   type SqlDatabase,
   type SqlWork,
 } from './sql-database.ts';
-import { type SegmentIdentity } from '../store.ts';
+import type { SegmentIdentity } from '../store.ts';
 
 /** Where objects are stored: the part of an object store that is needed here. */
 export interface ObjectFiles {

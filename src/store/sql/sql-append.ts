@@ -21,13 +21,13 @@ import {
   type StreamRequest,
 } from './sql-streams.ts';
 import { checkQuotas, countSegments } from './sql-usage.ts';
-import {
-  type BatchRange,
-  type NewSegment,
-  type RunGeneration,
-  type TableEpoch,
-  type SegmentManifest,
-  type SegmentReference,
+import type {
+  BatchRange,
+  NewSegment,
+  RunGeneration,
+  TableEpoch,
+  SegmentManifest,
+  SegmentReference,
 } from '../store.ts';
 
 /** A line of the table of segments. */

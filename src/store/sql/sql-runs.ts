@@ -36,12 +36,7 @@ import {
   sqlOne,
   type SqlCall,
 } from './sql-database.ts';
-import {
-  type RunChanges,
-  type StoredProject,
-  type StoredRun,
-  type UpdateResult,
-} from '../store.ts';
+import type { RunChanges, StoredProject, StoredRun, UpdateResult } from '../store.ts';
 
 const projects = sqlShape(projectShape);
 const runs = sqlShape(runShape);

@@ -36,14 +36,14 @@ import {
 } from './sql-streams.ts';
 import { refuseDeleted } from './sql-tombstones.ts';
 import { checkQuotas, countSegments, uncountStream } from './sql-usage.ts';
-import {
-  type BatchRange,
-  type MergedSegment,
-  type NewSegment,
-  type SegmentFilter,
-  type SegmentManifest,
-  type SegmentRead,
-  type SegmentReference,
+import type {
+  BatchRange,
+  MergedSegment,
+  NewSegment,
+  SegmentFilter,
+  SegmentManifest,
+  SegmentRead,
+  SegmentReference,
 } from '../store.ts';
 
 /** No step or epoch is beyond it; every database takes it for a whole number. */

@@ -1,5 +1,6 @@
 /** The store over an SQL database. What differs between databases and locations is handed in. */
 import { storeOf, type StoreDriver } from '../front.ts';
+import { checkTableQuestion } from '../../records/run-question.ts';
 import { segmentName } from '../../records/shapes/manifest.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SessionStoreError } from '../../base/errors.ts';
@@ -21,18 +22,17 @@ import type { ChangeScope } from './sql-streams.ts';
 import { hasUnindexed, INDEXED_AT_ONCE, indexRuns } from './sql-facts.ts';
 import * as segmentsOf from './sql-segments.ts';
 import { askRuns } from './sql-tables.ts';
-import { answerFromRuns } from '../find/ask-runs.ts';
 import { ensureIdentity, readIdentity } from './store-identity.ts';
-import {
-  type MergedSegment,
-  type SegmentRead,
-  type SegmentReference,
-  type Store,
-  type StoreLocation,
-  type StoreNotes,
-  type BlobRanges,
-  type LocalStore,
-  type ServedStore,
+import type {
+  MergedSegment,
+  SegmentRead,
+  SegmentReference,
+  Store,
+  StoreLocation,
+  StoreNotes,
+  BlobRanges,
+  LocalStore,
+  ServedStore,
 } from '../store.ts';
 
 /** Segments are read so many at a time: as much as may be in memory in two forms. */
@@ -177,10 +177,10 @@ class SqlStore implements StoreDriver {
   };
 
   readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    checkTableQuestion(question);
     if (this.isWritable) await this.#indexRuns();
     const nowMs = this.#parts.clock.now();
-    const answer = await this.#database.read(() => askRuns(this.#space, question, nowMs));
-    return answer ?? answerFromRuns(this, question);
+    return this.#database.read(() => askRuns(this.#space, question, nowMs));
   };
 
   /** Brings the facts of runs up to date, some at a time: others write in between. */

@@ -5,7 +5,7 @@ import { brailleChart } from '../../../src/cli/top/braille.ts';
 import { topScreen } from '../../../src/cli/top/top-screen.ts';
 import { afterKey, FIRST_STATE, keysIn, withFoundRuns } from '../../../src/cli/top/top-state.ts';
 import { styleFor, textWidth } from '../../../src/cli/support/text.ts';
-import type { FoundRun } from '../../../src/index.ts';
+import type { FoundRun } from '../../../src/workspace.ts';
 import { runs } from '../../support/property.ts';
 
 const style = styleFor(

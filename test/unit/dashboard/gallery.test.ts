@@ -3,13 +3,13 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import {
   createMemoryStore,
-  findRunRows,
   listRuns,
   MetricsLogger,
   openRun,
   startRun,
   type Store,
 } from 'quark-sdk';
+import { findRunRows } from 'quark-sdk/workspace';
 import {
   exportQuark,
   galleryRun,

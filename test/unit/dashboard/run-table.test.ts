@@ -1,7 +1,8 @@
 /** The models behind the table of runs: columns, order, facets, picks, sections, pages of rows, small curves, CSV. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore, findRunRows, startRun, type FoundRun } from 'quark-sdk';
+import { createMemoryStore, startRun } from 'quark-sdk';
+import { findRunRows, type FoundRun } from 'quark-sdk/workspace';
 import {
   CURVE_PREFIX,
   differingPaths,
