@@ -20,6 +20,7 @@ import type { XAxis } from '../series/series.ts';
 import { CompareFeed, MAX_COMPARED } from './compare-feed.ts';
 import { chooseStyle, giveStyles, styleOfRun } from './run-styles.ts';
 import './style.css';
+import { t } from '../parts/t.ts';
 
 const POLL_MS = 3000;
 const GROWING_POLL_MS = 300;
@@ -60,21 +61,22 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   );
   void revision.value;
   if (error.value !== undefined && !isRead.value)
-    return <ErrorNotice title="The runs cannot be compared" error={error.value} onRetry={retry} />;
-  if (feed.metric === undefined) {
+    return (
+      <ErrorNotice title={t('The runs cannot be compared')} error={error.value} onRetry={retry} />
+    );
+  if (feed.metric === undefined)
     return (
       <div class="nothing" aria-busy={!isRead.value}>
         <p>{emptyText(feed, isRead.value)}</p>
         <Remarks feed={feed} asked={runIds.length} revision={revision} />
       </div>
     );
-  }
   return (
-    <section class="comparison" aria-label="Comparison">
-      <h2 class="sr-only">Curves</h2>
+    <section class="comparison" aria-label={t('Comparison')}>
+      <h2 class="sr-only">{t('Curves')}</h2>
       {error.value !== undefined && (
         <Warning>
-          New points cannot be read just now. What is shown is what was read before; trying again.
+          {t('New points cannot be read just now. What is shown was read before; trying again.')}
         </Warning>
       )}
       <MetricChoice
@@ -96,16 +98,18 @@ function axisOf({ axis }: ChartView): { axis?: XAxis } {
   return isPlainAxis(axis.value) ? { axis: axis.value } : {};
 }
 
-const AXIS_WORDS: Readonly<Record<XAxis, string>> = {
-  step: 'steps',
-  time: 'times',
-  epoch: 'epochs',
-  wall: 'times',
+const AXIS_WORDS: Readonly<Record<XAxis, () => string>> = {
+  step: () => t('steps'),
+  time: () => t('times'),
+  epoch: () => t('epochs'),
+  wall: () => t('times'),
 };
 
 function emptyText(feed: CompareFeed, isRead: boolean): string {
-  if (!isRead) return 'Reading the runs…';
-  return feed.runIds.length === 0 ? 'None of these runs is here.' : 'These runs have no metrics.';
+  if (!isRead) return t('Reading the runs…');
+  return feed.runIds.length === 0
+    ? t('None of these runs is here.')
+    : t('These runs have no metrics.');
 }
 
 function MetricChoice(props: {
@@ -117,7 +121,7 @@ function MetricChoice(props: {
   const metrics = feed.metrics.slice(0, MAX_LISTED_METRICS);
   return (
     <label class="metric-choice inline gap-10 muted">
-      <span>Metric</span>
+      <span>{t('Metric')}</span>
       <select
         class="input"
         value={feed.metric}
@@ -125,7 +129,9 @@ function MetricChoice(props: {
       >
         {metrics.map(({ key, runCount }) => (
           <option key={key} value={key}>
-            {runCount === total ? key : `${key} (${runCount} of ${total} runs)`}
+            {runCount === total
+              ? key
+              : t('{key} ({count} of {total} runs)', { key, count: runCount, total })}
           </option>
         ))}
       </select>
@@ -182,19 +188,29 @@ function Remarks(props: {
   const without = feed.runIds.filter((runId) => feed.get(runId) === undefined);
   const lines: string[] = [];
   if (asked > MAX_COMPARED)
-    lines.push(`Only the first ${MAX_COMPARED} of ${asked} runs are shown.`);
+    lines.push(
+      t('Only the first {most} of {count} runs are shown.', { most: MAX_COMPARED, count: asked }),
+    );
   if (feed.metric !== undefined && without.length > 0)
-    lines.push(`Without ${feed.metric}: ${without.map((runId) => feed.nameOf(runId)).join(', ')}.`);
+    lines.push(
+      t('Without {metric}: {runs}.', {
+        metric: feed.metric,
+        runs: without.map((runId) => feed.nameOf(runId)).join(', '),
+      }),
+    );
   const notSeparated =
     axis === undefined ? [] : feed.runIds.filter((runId) => feed.isOneLine(runId, axis));
   if (axis !== undefined && notSeparated.length > 0)
     lines.push(
-      `Without ${AXIS_WORDS[axis]}, so not to be seen on this axis: ${notSeparated.map((runId) => feed.nameOf(runId)).join(', ')}.`,
+      t('Without {axis}, so not to be seen on this axis: {runs}.', {
+        axis: AXIS_WORDS[axis](),
+        runs: notSeparated.map((runId) => feed.nameOf(runId)).join(', '),
+      }),
     );
   for (const [runId, error] of feed.failures)
     lines.push(
       isQuarkError(error, 'run_not_found')
-        ? `There is no run ${runId} here.`
+        ? t('There is no run {id} here.', { id: runId })
         : `${runId}: ${errorText(error)}`,
     );
   if (lines.length === 0) return null;

@@ -18,7 +18,7 @@ import { groupMetrics } from '../charts/group.ts';
 import { storedText } from '../parts/browser-storage.ts';
 import { Button, ButtonLink } from '../parts/controls.tsx';
 import { formatCount, formatValue } from '../parts/format.ts';
-import { tn } from '../parts/t.ts';
+import { t, tn } from '../parts/t.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Crumb, ErrorNotice, Tiles, Warning } from '../parts/notices.tsx';
 import { runSpanMs, spanText } from '../parts/run-status.tsx';
@@ -58,11 +58,15 @@ export default function RunDetail(props: {
     return (
       <ErrorNotice
         isPage
-        title={isMissing ? 'This run is not here' : 'This run cannot be read'}
-        error={isMissing ? `There is no run ${runId} in ${store.uri}.` : watch.error.value}
+        title={isMissing ? t('This run is not here') : t('This run cannot be read')}
+        error={
+          isMissing
+            ? t('There is no run {id} in {store}.', { id: runId, store: store.uri })
+            : watch.error.value
+        }
         {...(isMissing ? {} : { onRetry: watch.retry })}
       >
-        <ButtonLink href={hrefOf({ kind: 'runs' })}>All runs</ButtonLink>
+        <ButtonLink href={hrefOf({ kind: 'runs' })}>{t('All runs')}</ButtonLink>
         {isMissing && props.otherSource}
       </ErrorNotice>
     );
@@ -93,13 +97,13 @@ function RunBar({ run, tab }: { readonly run: RunReader; readonly tab: RunTab })
         isSmall
         class="push"
         aria-expanded={areFactsShown.value}
-        title="Settings, environment and history of this run, beside the charts"
+        title={t('Settings, environment and history of this run, beside the charts')}
         onClick={() => {
           areFactsShown.value = !areFactsShown.value;
           storedFacts.set(areFactsShown.value ? undefined : 'hidden');
         }}
       >
-        {areFactsShown.value ? 'Hide details' : 'Show details'}
+        {areFactsShown.value ? t('Hide details') : t('Show details')}
       </Button>
     </div>
   );
@@ -115,7 +119,7 @@ function DeletedRun(props: {
   return (
     <ErrorNotice
       isPage
-      title="This run was deleted"
+      title={t('This run was deleted')}
       error={deletedText(tombstone, Date.now(), name)}
     >
       <Restore
@@ -125,7 +129,7 @@ function DeletedRun(props: {
         refusal={<p class="quiet">{deletionRefusal(store)}</p>}
       />
       <ButtonLink isSmall href={hrefOf({ kind: 'runs' })}>
-        All runs
+        {t('All runs')}
       </ButtonLink>
     </ErrorNotice>
   );
@@ -147,11 +151,13 @@ function Problems({
       )}
       {watch.error.value !== undefined && !isMissing && (
         <Warning>
-          New points cannot be read just now. What is shown is what was read before; trying again.
+          {t('New points cannot be read just now. What is shown was read before; trying again.')}
         </Warning>
       )}
       {problem !== null && (
-        <Warning isError>{problem} Its metrics and events are shown as they are.</Warning>
+        <Warning isError>
+          {problem} {t('Its metrics and events are shown as they are.')}
+        </Warning>
       )}
       {damage.length > 0 && <Damage damage={damage} />}
     </>
@@ -176,9 +182,9 @@ function LastValues(props: { readonly feed: RunFeed; readonly nowMs: number }): 
           const isBad = value !== null && !Number.isFinite(value);
           return { name: key, text: value === null ? '–' : formatValue(value), isBad };
         }),
-        { name: 'step', text: Number.isNaN(step) ? '–' : formatCount(step) },
-        ...(Number.isNaN(epoch) ? [] : [{ name: 'epoch', text: formatCount(epoch) }]),
-        { name: feed.isLive ? 'running for' : 'took', text: spanText(feed.run, spanMs) },
+        { name: t('step'), text: Number.isNaN(step) ? '–' : formatCount(step) },
+        ...(Number.isNaN(epoch) ? [] : [{ name: t('epoch'), text: formatCount(epoch) }]),
+        { name: feed.isLive ? t('running for') : t('took'), text: spanText(feed.run, spanMs) },
       ]}
     />
   );
@@ -199,7 +205,12 @@ function Damage({ damage }: { readonly damage: RunFeed['damage'] }): JSX.Element
       <ul>
         {damage.map(({ identity, reason }) => (
           <li key={`${identity.table} ${identity.writerId} ${identity.batchNumber}`}>
-            {identity.table}, writer {identity.writerId}, batch {identity.batchNumber}: {reason}
+            {t('{table}, writer {writer}, batch {batch}: {reason}', {
+              table: identity.table,
+              writer: identity.writerId,
+              batch: identity.batchNumber,
+              reason,
+            })}
           </li>
         ))}
       </ul>
@@ -213,7 +224,7 @@ function RunSkeleton(props: {
   readonly view: string | undefined;
 }): JSX.Element {
   return (
-    <div class="page run-page" role="group" aria-busy="true" aria-label="Reading the run">
+    <div class="page run-page" role="group" aria-busy="true" aria-label={t('Reading the run')}>
       <header class="page-head run-head">
         <Crumb />
         <div class="run-title row wrap">

@@ -9,6 +9,7 @@ import { afterPaint } from '../parts/turns.ts';
 import { hrefOf } from '../route/route.ts';
 import type { RunTab, TabProps } from './feed/tab.ts';
 import { RUN_TABS } from './tabs.ts';
+import { t } from '../parts/t.ts';
 
 /** The tab that an address names. */
 export function tabOf(view: string | undefined): RunTab {
@@ -53,7 +54,7 @@ export function RunTabs(props: {
     (tab) => tab.isOffered === undefined || tab === props.shown || offered.has(tab.id),
   );
   return (
-    <nav class="run-tabs tab-links" aria-label="Parts of this run">
+    <nav class="run-tabs tab-links" aria-label={t('Parts of this run')}>
       {tabs.map((tab, index) => (
         <a
           key={tab.id}
@@ -64,7 +65,7 @@ export function RunTabs(props: {
           })}
           aria-current={tab === props.shown ? 'page' : undefined}
         >
-          {tab.title}
+          {tab.title()}
         </a>
       ))}
     </nav>

@@ -10,6 +10,7 @@ import { usePolling } from '../parts/hooks.ts';
 import { ErrorNotice, Waiting, Warning } from '../parts/notices.tsx';
 import { adding } from '../parts/signals.ts';
 import { ListChoice, ListRefusal } from './list-choice.tsx';
+import { t } from '../parts/t.ts';
 
 const POLL_MS = 5000;
 const PAGE_SIZE = 100;
@@ -27,11 +28,11 @@ export function DeletedList({ store }: { readonly store: Store }): JSX.Element {
     [store],
   );
   if (all.value === undefined) {
-    if (error.value === undefined) return <Waiting label="Reading the deleted runs" />;
+    if (error.value === undefined) return <Waiting label={t('Reading the deleted runs')} />;
     return (
       <ErrorNotice
         isPage
-        title="The deleted runs cannot be read"
+        title={t('The deleted runs cannot be read')}
         error={error.value}
         onRetry={retry}
       >
@@ -45,27 +46,36 @@ export function DeletedList({ store }: { readonly store: Store }): JSX.Element {
     <div class="page">
       <header class="page-head">
         <div class="row wrap spread gap-10">
-          <h1>Deleted runs</h1>
+          <h1>{t('Deleted runs')}</h1>
           <ListChoice />
         </div>
-        <p class="page-sub">
-          {countText(restorable.length, 'run')} can be restored
-          {goneCount > 0 && `; of ${countText(goneCount, 'run')} the bytes have been removed`}
-        </p>
+        <p class="page-sub">{countsText(restorable.length, goneCount)}</p>
         <ListRefusal store={store} />
       </header>
       {error.value !== undefined && (
-        <Warning>The list may be out of date: it could not be read just now. Trying again.</Warning>
+        <Warning>
+          {t('The list may be out of date: it could not be read just now. Trying again.')}
+        </Warning>
       )}
       {restorable.length === 0 ? (
         <div class="card nothing">
-          <p>No deleted run can be restored.</p>
+          <p>{t('No deleted run can be restored.')}</p>
         </div>
       ) : (
         <DeletedTable store={store} runs={restorable} nowMs={now.value} />
       )}
     </div>
   );
+}
+
+function countsText(restorable: number, gone: number): string {
+  const runs = countText(restorable, 'run');
+  return gone === 0
+    ? t('{runs} can be restored', { runs })
+    : t('{runs} can be restored; of {gone} the bytes have been removed', {
+        runs,
+        gone: countText(gone, 'run'),
+      });
 }
 
 function DeletedTable(props: {
@@ -82,12 +92,12 @@ function DeletedTable(props: {
         <table class="runs deleted-runs">
           <thead>
             <tr>
-              <th scope="col">Run</th>
-              <th scope="col">Deleted</th>
-              <th scope="col">Can be restored until</th>
+              <th scope="col">{t('Run')}</th>
+              <th scope="col">{t('Deleted')}</th>
+              <th scope="col">{t('Can be restored until')}</th>
               {mayRestore && (
                 <th scope="col">
-                  <span class="sr-only">Actions</span>
+                  <span class="sr-only">{t('Actions')}</span>
                 </th>
               )}
             </tr>
@@ -100,13 +110,13 @@ function DeletedTable(props: {
                   <span class="run-id quiet code">{shortId(one.id)}</span>
                 </td>
                 <td class="muted breakable" title={new Date(one.deletedAtMs).toLocaleString()}>
-                  <span class="narrow-label">Deleted </span>
+                  <span class="narrow-label">{t('Deleted')} </span>
                   {formatAgo(one.deletedAtMs, nowMs)}
-                  {one.by !== undefined && ` by ${one.by}`}
+                  {one.by !== undefined && ` ${t('by {user}', { user: one.by })}`}
                 </td>
                 <td class="muted">
-                  <span class="narrow-label">Until </span>
-                  {one.purgeAtMs <= nowMs ? 'its bytes are removed' : instantText(one.purgeAtMs)}
+                  <span class="narrow-label">{t('Until')} </span>
+                  {one.purgeAtMs <= nowMs ? t('its bytes are removed') : instantText(one.purgeAtMs)}
                 </td>
                 {mayRestore && (
                   <td class="col-restore">
@@ -120,7 +130,7 @@ function DeletedTable(props: {
       </div>
       {runs.length > shownCount.value && (
         <Button class="more" onClick={adding(shownCount, PAGE_SIZE)}>
-          Show more
+          {t('Show more')}
         </Button>
       )}
     </>

@@ -6,6 +6,7 @@ import { FilePickers } from '../dropped/file-pickers.tsx';
 import { ButtonLink } from '../parts/controls.tsx';
 import { Snippet } from '../parts/notices.tsx';
 import { ListChoice } from './list-choice.tsx';
+import { t } from '../parts/t.ts';
 
 const SNIPPET = `import { MetricsLogger, TrainingSession } from 'quark-sdk';
 
@@ -24,22 +25,27 @@ export function EmptyRuns(props: { readonly sourceId: SourceId }): JSX.Element {
     <div class="page empty">
       <div class="empty-words">
         {props.sourceId !== 'files' && <ListChoice />}
-        <h1>No runs yet</h1>
+        <h1>{t('No runs yet')}</h1>
         <p>
-          Nothing has been recorded {props.sourceId === 'server' ? 'here' : 'in this browser'}. Ten
-          lines around your training loop change that; the run appears here while it trains.
+          {props.sourceId === 'server'
+            ? t('Nothing has been recorded here.')
+            : t('Nothing has been recorded in this browser.')}{' '}
+          {t(
+            'Ten lines around your training loop change that; the run appears here while it trains.',
+          )}
         </p>
         <p class="empty-actions row wrap">
           <ButtonLink isPrimary href={hrefOf({ kind: 'train', resumeRunId: undefined })}>
-            Train a small network here
+            {t('Train a small network here')}
           </ButtonLink>
-          <span class="quiet">Handwritten digits, about a minute, in this tab.</span>
+          <span class="quiet">{t('Handwritten digits, about a minute, in this tab.')}</span>
         </p>
-        <section class="empty-drop" aria-label="Training logs you have">
-          <h2>Or drop training logs you have</h2>
+        <section class="empty-drop" aria-label={t('Training logs you have')}>
+          <h2>{t('Or drop training logs you have')}</h2>
           <p>
-            TensorBoard, W&B, MLflow, Hugging Face, Lightning, Keras, any CSV, JSON lines or text
-            log: files or whole folders, anywhere on this page. They are read here and sent nowhere.
+            {t(
+              'TensorBoard, W&B, MLflow, Hugging Face, Lightning, Keras, any CSV, JSON lines or text log: files or whole folders, anywhere on this page. They are read here and sent nowhere.',
+            )}
           </p>
           <FilePickers />
         </section>

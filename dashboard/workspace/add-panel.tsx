@@ -14,7 +14,9 @@ import type { WorkspaceState } from './workspace-state.ts';
 const MOST_LISTED = 100;
 
 /** The section that such panels are in, unless they are moved. */
-const SECTION = 'Own charts';
+const section = (): string => t('Own charts');
+
+const FORMULA_EXAMPLE = 'val/loss - train/loss';
 
 /** Asks for metrics and a formula. */
 export function AddPanel(props: {
@@ -30,7 +32,7 @@ export function AddPanel(props: {
   const add = (): void => {
     const formulas = formula.value.trim() === '' ? {} : { formulas: [formula.value.trim()] };
     const panel = { metrics: [...chosen.value], ...formulas };
-    state.edit((view) => addPanel({ view, keys }, panel, SECTION));
+    state.edit((view) => addPanel({ view, keys }, panel, section()));
     onClose();
   };
   return (
@@ -69,7 +71,7 @@ function FormulaField(props: {
         <input
           class="input code"
           value={formula.value}
-          placeholder="val/loss - train/loss"
+          placeholder={FORMULA_EXAMPLE}
           maxLength={1000}
           aria-invalid={problem !== undefined}
           aria-describedby="formula-help"

@@ -6,6 +6,7 @@ import { Button } from '../../parts/controls.tsx';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import type { XRange } from '../../charts/reduce.ts';
 import './alerts.css';
+import { t } from '../../parts/t.ts';
 
 /** The colour of each severity. */
 const TONES: Readonly<Record<AlertRecord['severity'], string>> = {
@@ -45,11 +46,10 @@ export function AlertList(props: {
                 <Button
                   isSmall
                   class="push"
-                  title="Show these steps in the chart"
+                  title={t('Show these steps in the chart')}
                   onClick={() => props.onShow({ min: stepStart, max: stepEnd ?? stepStart })}
                 >
-                  since {axis} {formatCount(stepStart)}
-                  {stepEnd !== null && stepEnd !== stepStart ? ` (to ${formatCount(stepEnd)})` : ''}
+                  {sinceText(axis, stepStart, stepEnd ?? stepStart)}
                 </Button>
               )}
             </header>
@@ -65,6 +65,21 @@ export function AlertList(props: {
   );
 }
 
+function sinceText(axis: 'epoch' | 'step', start: number, end: number): string {
+  const values = { start: formatCount(start), end: formatCount(end) };
+  if (end === start)
+    return axis === 'epoch' ? t('since epoch {start}', values) : t('since step {start}', values);
+  return axis === 'epoch'
+    ? t('since epoch {start} (to {end})', values)
+    : t('since step {start} (to {end})', values);
+}
+
+function seenText(value: string, threshold: string | undefined): string {
+  return threshold === undefined
+    ? t('seen {value}', { value })
+    : t('seen {value}, threshold {threshold}', { value, threshold });
+}
+
 /** What has the same cause. */
 function Consequences(props: {
   readonly alerts: readonly Omit<AlertRecord, 'toDict'>[];
@@ -72,7 +87,7 @@ function Consequences(props: {
   if (props.alerts.length === 0) return null;
   return (
     <>
-      <p class="small quiet">What follows from it:</p>
+      <p class="small quiet">{t('What follows from it:')}</p>
       <ul class="consequences small">
         {props.alerts.map(({ id, fact, ruleId, severity }) => (
           <li key={id} class={`breakable tone-${TONES[severity]}`} data-rule={ruleId}>
@@ -95,7 +110,7 @@ function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | n
   };
   return (
     <details class="evidence small">
-      <summary class="quiet">What it rests on</summary>
+      <summary class="quiet">{t('What it rests on')}</summary>
       <ul>
         {items.slice(0, SHOWN_EVIDENCE).map((item, at) => (
           // oxlint-disable-next-line react/no-array-index-key -- evidence does not change
@@ -104,10 +119,7 @@ function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | n
             {text(item, 'observed_value') !== undefined && (
               <span class="quiet">
                 {' '}
-                seen {text(item, 'observed_value')}
-                {text(item, 'threshold_value') === undefined
-                  ? ''
-                  : `, threshold ${text(item, 'threshold_value') ?? ''}`}
+                {seenText(text(item, 'observed_value') ?? '', text(item, 'threshold_value'))}
               </span>
             )}
           </li>

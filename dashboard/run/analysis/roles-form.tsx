@@ -7,6 +7,7 @@ import { errorText, Warning } from '../../parts/notices.tsx';
 import type { RunFeed } from '../../series/run-feed.ts';
 import type { RunAnalysis } from '../../worker/run-analysis.ts';
 import { sayingRefusal } from './write-rights.ts';
+import { t } from '../../parts/t.ts';
 
 /** Choices that are no metric. */
 const BY_NAME = '';
@@ -21,24 +22,26 @@ export function RolesForm(props: {
 }): JSX.Element | null {
   const { analysis, feed, onSaid } = props;
   const isOpen = useSignal(false);
-  const refusal = sayingRefusal(feed.reader.store, 'say which metric plays which role');
+  const refusal = sayingRefusal(feed.reader.store, t('say which metric plays which role'));
   if (analysis.metricKeys.length === 0) return null;
   return (
     <div class="judged-by small">
       <p class="row wrap gap-6">
         <span class="quiet breakable">
-          {analysis.judgedBy === '' ? 'No metric plays a role.' : `Judged by ${analysis.judgedBy}.`}
+          {analysis.judgedBy === ''
+            ? t('No metric plays a role.')
+            : t('Judged by {metrics}.', { metrics: analysis.judgedBy })}
         </span>
         {!isOpen.value && (
           <Button
             isSmall
             disabled={refusal !== undefined}
-            title={refusal ?? 'Say which metrics the run is judged by'}
+            title={refusal ?? t('Say which metrics the run is judged by')}
             onClick={() => {
               isOpen.value = true;
             }}
           >
-            Change…
+            {t('Change…')}
           </Button>
         )}
       </p>
@@ -80,7 +83,7 @@ function Choices(props: {
   return (
     <form
       class="roles-form"
-      aria-label="Roles of metrics"
+      aria-label={t('Roles of metrics')}
       onSubmit={(event) => {
         event.preventDefault();
         void save();
@@ -96,7 +99,7 @@ function Choices(props: {
             }}
           >
             <option value={BY_NAME}>{byName(analysis, role, key)}</option>
-            <option value={NONE}>none</option>
+            <option value={NONE}>{t('none')}</option>
             {analysis.metricKeys.map((one) => (
               <option key={one} value={one}>
                 {one}
@@ -107,14 +110,16 @@ function Choices(props: {
       ))}
       <div class="row wrap gap-6">
         <Button isSmall isPrimary type="submit" disabled={isBusy.value}>
-          Judge by these
+          {t('Judge by these')}
         </Button>
         <Button isSmall onClick={() => onDone(false)}>
-          Cancel
+          {t('Cancel')}
         </Button>
       </div>
       {failure.value !== undefined && (
-        <Warning>It could not be stored: {errorText(failure.value)}</Warning>
+        <Warning>
+          {t('It could not be stored: {error}', { error: errorText(failure.value) })}
+        </Warning>
       )}
     </form>
   );
@@ -131,6 +136,6 @@ function roleOf(value: string): string | null | undefined {
 
 /** What a role is without anybody saying so; where somebody has, nobody knows before it is tried. */
 function byName({ askedRoles }: RunAnalysis, role: RoleName, key: string | null): string {
-  if (askedRoles[role] !== undefined) return 'by name';
-  return key === null ? 'by name (none found)' : `by name (${key})`;
+  if (askedRoles[role] !== undefined) return t('by name');
+  return key === null ? t('by name (none found)') : t('by name ({key})', { key });
 }

@@ -15,11 +15,17 @@ export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): s
   if (id === 'gallery') return t('A gallery is only read: nobody can change a run here.');
   if (needsKey(uri)) {
     const scope = account.value?.scope;
-    if (scope === undefined) return 'It is not known yet what your key allows.';
+    if (scope === undefined) return t('It is not known yet what your key allows.');
     if (scope !== 'write' && scope !== 'admin')
-      return `Your key has the scope "${scope}". To ${what}, use one of scope "write" or "admin".`;
+      return t(
+        'Your key has the scope "{scope}". To {what}, use one of scope "write" or "admin".',
+        { scope, what },
+      );
     return undefined;
   }
   if (store.isWritable) return undefined;
-  return `This server only shows runs. To ${what}, use the command line: "quark alerts ack", "quark silence", and --loss, --val with "quark analyze --save".`;
+  return t(
+    'This server only shows runs. To {what}, use the command line: "quark alerts ack", "quark silence", and --loss, --val with "quark analyze --save".',
+    { what },
+  );
 }

@@ -240,9 +240,7 @@ function Losses(props: {
     <>
       {props.hasFailed && (
         <Warning>
-          {t(
-            'New lines cannot be read just now. What is shown is what was read before; trying again.',
-          )}
+          {t('New lines cannot be read just now. What is shown was read before; trying again.')}
         </Warning>
       )}
       {droppedLines > 0 && (

@@ -17,7 +17,7 @@ export type TabProps = {
 /** One tab. `id` is the value of `view` in the address. */
 export type RunTab = {
   readonly id: string;
-  readonly title: string;
+  readonly title: () => string;
   /** Whether the run has something for the tab, which is asked again while it has not. Without it the tab is always there. */
   readonly isOffered?: (run: RunReader) => Promise<boolean>;
 } & (

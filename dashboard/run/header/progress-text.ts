@@ -3,6 +3,7 @@ import type { ProgressPoint, RunProgress } from 'quark-sdk/profiler';
 import { formatCount, formatRest } from '../../parts/format.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import type { SampleSeries } from '../../series/series.ts';
+import { t } from '../../parts/t.ts';
 
 /** Points that the rate is computed of, the most recent ones: as many as `readProgress` reads. */
 const MAX_POINTS = 20_000;
@@ -49,10 +50,19 @@ export function liveProgressText({
   // People count epochs from 1.
   if (epoch !== null && totalEpochs !== null)
     parts.push(
-      `epoch ${formatCount(Math.min(epoch + 1, totalEpochs))} of ${formatCount(totalEpochs)}`,
+      t('epoch {epoch} of {epochs}', {
+        epoch: formatCount(Math.min(epoch + 1, totalEpochs)),
+        epochs: formatCount(totalEpochs),
+      }),
     );
   else if (steps !== null && totalSteps !== null)
-    parts.push(`step ${formatCount(steps)} of ${formatCount(totalSteps)}`);
-  if (remainingMs !== null && remainingMs > 0) parts.push(`${formatRest(remainingMs)} left`);
+    parts.push(
+      t('step {step} of {steps}', {
+        step: formatCount(steps),
+        steps: formatCount(totalSteps),
+      }),
+    );
+  if (remainingMs !== null && remainingMs > 0)
+    parts.push(t('{span} left', { span: formatRest(remainingMs) }));
   return parts.length === 0 ? undefined : parts.join(', ');
 }
