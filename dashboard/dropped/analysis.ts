@@ -1,8 +1,10 @@
 /** Asks a worker to analyse a run: the one that imported it, or one of its own that opens the store once more. */
 import type { Store } from 'quark-sdk';
 import type { RunReport } from 'quark-sdk/analysis';
+import type { MediaContent, TableCell, TableContent } from 'quark-sdk/media';
+import { nextMessage } from '../parts/turns.ts';
 import type { ConsoleAnswer } from '../worker/console-columns.ts';
-import type { RunAddress } from '../worker/protocol.ts';
+import type { MediaRecord, RunAddress } from '../worker/protocol.ts';
 import type { BatchFindings, RunAnalysis } from '../worker/run-analysis.ts';
 import { configOfPage } from '../sources/sources.ts';
 import { accessTo } from '../sources/server-access.ts';
@@ -41,6 +43,38 @@ export function readConsoleInWorker(
 ): Promise<ConsoleAnswer> {
   const { client, run } = workerOf(store, runId);
   return client.readConsole(run, limit, fromMs);
+}
+
+/** Rows of a table in one message: one takes a few milliseconds to arrive. */
+const ROWS_A_PART = 4000;
+
+/** A table of a run, decoded in the worker; its rows come in turns. */
+export async function loadTableInWorker(
+  store: Store,
+  runId: string,
+  record: MediaRecord,
+): Promise<TableContent> {
+  const { client, run } = workerOf(store, runId);
+  const rows: (readonly TableCell[])[] = [];
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- a part at a time, so that the page is free between two of them
+    const part = await client.readTablePart(run, record, rows.length, ROWS_A_PART);
+    for (const row of part.rows) rows.push(row);
+    if (rows.length >= part.rowCount || part.rows.length === 0)
+      return { columns: part.columns, rows };
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await nextMessage();
+  }
+}
+
+/** Sound of a run, decoded in the worker. */
+export function loadSoundInWorker(
+  store: Store,
+  runId: string,
+  record: MediaRecord,
+): Promise<MediaContent['audio']> {
+  const { client, run } = workerOf(store, runId);
+  return client.readSound(run, record);
 }
 
 function workerOf(

@@ -8,23 +8,26 @@ import {
   type MediaItem,
   type MediaKind,
 } from 'quark-sdk/media';
-import { loadArtifact, type ArtifactSource, type LoadedPayload } from 'quark-sdk/probes';
+import { loadArtifact, type LoadedPayload } from 'quark-sdk/probes';
+import { loadSoundInWorker, loadTableInWorker } from '../dropped/analysis.ts';
 import { t } from '../parts/t.ts';
 import { formatBytes, formatCount } from '../parts/format.ts';
 import { usePromise, type Settled } from '../parts/hooks.ts';
-import type { StoredArtifact } from './media-feed.ts';
+import type { MediaSource, StoredArtifact } from './media-feed.ts';
 
 const MAX_CACHED = 64;
 const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 /** Larger contents are not loaded into the page; their files can be downloaded. */
 const MAX_LOADED_BYTES = 128 * 1024 * 1024;
+/** Larger tables and sounds are decoded in the worker: these take a few milliseconds. */
+const MAX_HERE_BYTES = 64 * 1024;
 /** Most pixels of an image that is decoded: 256 MiB as RGBA. */
 const MAX_PIXELS = 1 << 26;
 
 type Cached = { readonly content: Promise<unknown>; readonly bytes: number };
 const cache = new Map<string, Cached>();
 
-function cached<T>(key: string, bytes: number, load: () => Promise<T>): Promise<T> {
+function cached<T>(key: string, bytes: number, load: () => Promise<unknown>): Promise<T> {
   const known = cache.get(key);
   const content = known?.content ?? load();
   cache.delete(key);
@@ -53,17 +56,34 @@ export function checkLoadable(sizeBytes: number): void {
 
 /** The content of a medium. @throws {Error} in words when it is too large, missing or damaged */
 export async function loadContent<K extends MediaKind>(
-  source: ArtifactSource,
+  source: MediaSource,
   item: Pick<MediaItem<K>, 'record'> & { readonly kind: K },
 ): Promise<MediaContent[K]> {
   checkLoadable(item.record.sizeBytes);
   const key = `${item.kind} ${item.record.sha256}`;
-  return cached(key, item.record.sizeBytes, () => loadMedia(source, item));
+  return cached(key, item.record.sizeBytes, () => decoded(source, item));
+}
+
+async function decoded<K extends MediaKind>(
+  source: MediaSource,
+  item: Pick<MediaItem<K>, 'record'> & { readonly kind: K },
+): Promise<unknown> {
+  const { kind, record } = item;
+  if (record.sizeBytes > MAX_HERE_BYTES) {
+    const { runId, store } = source;
+    try {
+      if (kind === 'table') return await loadTableInWorker(store, runId, record);
+      if (kind === 'audio') return await loadSoundInWorker(store, runId, record);
+    } catch {
+      // No worker can be started, or open this store: it is decoded here, and what is wrong with the medium is said below.
+    }
+  }
+  return loadMedia(source, item);
 }
 
 /** The payload of any artifact. @throws {Error} in words when it is too large, missing or damaged */
 export async function payloadOf(
-  source: ArtifactSource,
+  source: MediaSource,
   record: StoredArtifact,
 ): Promise<LoadedPayload> {
   checkLoadable(record.sizeBytes);
@@ -73,7 +93,7 @@ export async function payloadOf(
 
 /** The content of a medium of a component. */
 export function useContent<K extends MediaKind>(
-  source: ArtifactSource,
+  source: MediaSource,
   item: (Pick<MediaItem<K>, 'record'> & { readonly kind: K }) | undefined,
 ): Settled<MediaContent[K]> {
   return usePromise(item, (wanted) => loadContent(source, wanted));

@@ -1,7 +1,7 @@
 /** The media of runs, read as the runs go on: what is known of each without its content. */
 import type { Store } from 'quark-sdk';
 import { readMedia, MEDIA_KINDS, type MediaItem } from 'quark-sdk/media';
-import { readArtifacts, type ArtifactSource } from 'quark-sdk/probes';
+import { readArtifacts } from 'quark-sdk/probes';
 import { positionOf } from './media-steps.ts';
 
 /** An artifact record, as readers give it. */
@@ -36,9 +36,12 @@ export type MediaTarget = {
   readonly color?: string;
 };
 
+/** Where the media of a run are stored. */
+export type MediaSource = { readonly store: Store; readonly runId: string };
+
 /** A run with the media that are known of it. */
 export type MediaRun = MediaTarget & {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   /** By key, then by position. */
   readonly items: readonly GalleryItem[];
   readonly problems: readonly string[];

@@ -22,6 +22,15 @@ export const FLAG: AddressText<boolean> = {
   read: (text) => text === '1',
 };
 
+/** A number; the page begins with none. */
+export const FINITE_NUMBER: AddressText<number | undefined> = {
+  write: (value) => (value === undefined ? undefined : String(value)),
+  read: (text) => {
+    const value = Number(text);
+    return text === undefined || text === '' || !Number.isFinite(value) ? undefined : value;
+  },
+};
+
 /** One of these; the page begins with the first. */
 export function choiceText<T extends string>(all: readonly [T, ...T[]]): AddressText<T> {
   return {

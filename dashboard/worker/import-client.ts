@@ -2,13 +2,16 @@
 import { ERROR_CODES, QuarkError, SessionStoreError, type Store } from 'quark-sdk';
 import type { ImportProgress } from 'quark-sdk/exchange';
 import type { RunReport } from 'quark-sdk/analysis';
+import type { MediaContent } from 'quark-sdk/media';
 import type { ConsoleAnswer } from './console-columns.ts';
 import type { BatchFindings, RunAnalysis } from './run-analysis.ts';
+import type { TablePart } from './run-media.ts';
 import { offerSeries } from '../series/series-reader.ts';
 import type {
   DroppedFile,
   DroppedReport,
   Line,
+  MediaRecord,
   NumberedRequest,
   Reply,
   Request,
@@ -84,6 +87,21 @@ export class ImportClient {
   /** What the program of a run printed: the last `limit` lines of this instant or later. */
   readConsole(run: RunAddress, limit: number, fromMs: number): Promise<ConsoleAnswer> {
     return this.#ask({ ...run, kind: 'console', limit, fromMs });
+  }
+
+  /** Rows of a table of a run: so many from a position on. */
+  readTablePart(
+    run: RunAddress,
+    record: MediaRecord,
+    from: number,
+    count: number,
+  ): Promise<TablePart> {
+    return this.#ask({ ...run, kind: 'table', record, from, count });
+  }
+
+  /** Sound of a run, decoded. */
+  readSound(run: RunAddress, record: MediaRecord): Promise<MediaContent['audio']> {
+    return this.#ask({ ...run, kind: 'sound', record });
   }
 
   /** Ends the import under way, which rejects with code `aborted`. */

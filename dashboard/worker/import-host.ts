@@ -74,6 +74,8 @@ class ImportHost {
       case 'batches':
       case 'report':
       case 'console':
+      case 'table':
+      case 'sound':
         return answerAbout(await this.#storeAt(request.uri, request.access), request, transfer);
       case 'files':
         for (const { file, path } of request.files)
@@ -151,7 +153,7 @@ class ImportHost {
   }
 }
 
-/** The analyzers are as large as all importers: their code comes when it is asked for, and so does that of consoles. */
+/** The analyzers are as large as all importers: their code comes when it is asked for, and so does that of consoles and media. */
 async function answerAbout(
   store: Store,
   request: RunRequest,
@@ -164,6 +166,14 @@ async function answerAbout(
     for (const buffer of transferOf(columns))
       if (buffer instanceof ArrayBuffer) transfer.push(buffer);
     return { columns, ...rest };
+  }
+  if (request.kind === 'table' || request.kind === 'sound') {
+    const { readSound, readTablePart } = await import('./run-media.ts');
+    if (request.kind === 'table') return readTablePart(store, runId, request);
+    const sound = await readSound(store, runId, request.record);
+    for (const { buffer } of [sound.bytes, ...sound.channels])
+      if (buffer instanceof ArrayBuffer && !transfer.includes(buffer)) transfer.push(buffer);
+    return sound;
   }
   const { analyzeRun, findBatches, reportRun } = await import('./run-analysis.ts');
   if (request.kind === 'batches') return findBatches(store, runId);

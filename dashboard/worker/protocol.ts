@@ -8,6 +8,7 @@ import type {
   ImportProgress,
   UnknownFile,
 } from 'quark-sdk/exchange';
+import type { MediaItem } from 'quark-sdk/media';
 
 /** One end of the line: a worker, the inside of one, or a port. */
 export interface Line {
@@ -69,7 +70,19 @@ export type RunQuestion =
   /** The report of the run, judged with `config`. Answered with a `RunReport`. */
   | { readonly kind: 'report'; readonly config: unknown }
   /** The last lines that the program printed, so many, and of this instant or later. Answered with a `ConsoleAnswer`. */
-  | { readonly kind: 'console'; readonly limit: number; readonly fromMs: number };
+  | { readonly kind: 'console'; readonly limit: number; readonly fromMs: number }
+  /** Some rows of a table. Answered with a `TablePart`. */
+  | {
+      readonly kind: 'table';
+      readonly record: MediaRecord;
+      readonly from: number;
+      readonly count: number;
+    }
+  /** Sound, decoded. Answered with the content of the medium. */
+  | { readonly kind: 'sound'; readonly record: MediaRecord };
+
+/** The record of a medium. */
+export type MediaRecord = MediaItem['record'];
 
 /** A question about a run, and where it is. */
 export type RunRequest = RunAddress & RunQuestion;

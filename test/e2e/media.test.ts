@@ -128,6 +128,17 @@ describe('media of a run', () => {
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowRight');
       await page.getByText('True cat, predicted dog: 5').waitFor();
+      const matrix = panel('val/confusion');
+      await matrix.getByRole('button', { name: 'Save val/confusion' }).click();
+      const csv = page.waitForEvent('download');
+      await matrix.getByRole('menuitem', { name: /^CSV/ }).click();
+      const [header] = (await readFile(await (await csv).path(), 'utf8')).split('\r\n');
+      expect(header).toBe('true_class,predicted_class,count');
+      await matrix.getByRole('button', { name: 'Save val/confusion' }).click();
+      const png = page.waitForEvent('download');
+      await matrix.getByRole('menuitem', { name: /^PNG/ }).click();
+      const bytes = await readFile(await (await png).path());
+      expect(bytes.subarray(1, 4).toString('latin1')).toBe('PNG');
       await openMedia('curves');
       await panel('val/roc')
         .getByText(/^area 0\.9/)

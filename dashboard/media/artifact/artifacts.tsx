@@ -2,7 +2,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { streamArtifact, type ArtifactSource } from 'quark-sdk/probes';
+import { streamArtifact } from 'quark-sdk/probes';
 import { saveBlob } from '../../charts/save/save-file.ts';
 import { plainText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
@@ -13,7 +13,7 @@ import { adding, setterOf } from '../../parts/signals.ts';
 import { t, tn } from '../../parts/t.ts';
 import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import { atText } from '../item-caption.tsx';
-import type { StoredArtifact } from '../media-feed.ts';
+import type { MediaSource, StoredArtifact } from '../media-feed.ts';
 import { FindBox } from '../media-panel.tsx';
 import { ArtifactFeed, savedNameOf, type ArtifactGroup } from './artifact-list.ts';
 import { ArtifactPreview } from './preview.tsx';
@@ -25,7 +25,7 @@ const MAX_SAVED_BYTES = 2 ** 31;
 
 /** The artifacts of a run. */
 export function ArtifactBrowser(props: {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   readonly isLive: boolean;
 }): JSX.Element {
   const feed = useMemo(() => new ArtifactFeed(props.source), [props.source]);
@@ -51,7 +51,7 @@ export function ArtifactBrowser(props: {
 }
 
 function Artifacts(props: {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   readonly groups: readonly ArtifactGroup[];
   readonly damagedCount: number;
 }): JSX.Element {
@@ -133,7 +133,7 @@ function TypeChoice(props: {
 }
 
 function ArtifactRow(props: {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   readonly group: ArtifactGroup;
   readonly opened: Signal<string>;
 }): JSX.Element {
@@ -206,7 +206,7 @@ function VersionChoice(props: {
 
 /** Saves the payload as a file once its hash has been checked. */
 function Download(props: {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   readonly record: StoredArtifact;
 }): JSX.Element {
   const { record, source } = props;

@@ -1,14 +1,13 @@
 /** What is inside an artifact, shown as what its bytes are. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { ArtifactSource } from 'quark-sdk/probes';
 import { usePromise } from '../../parts/hooks.ts';
 import { LazyView } from '../../parts/lazy-view.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { t } from '../../parts/t.ts';
 import { checkImage, payloadOf, useBlobUrl } from '../content.ts';
 import { ContentProblem } from '../item-caption.tsx';
-import type { StoredArtifact } from '../media-feed.ts';
+import type { MediaSource, StoredArtifact } from '../media-feed.ts';
 import type { LoadedModel } from '../model/view.tsx';
 import { DataTable } from '../table/data-table.tsx';
 import { PlainText } from '../text/view.tsx';
@@ -25,7 +24,7 @@ const loadModelView = async (): Promise<{ readonly default: typeof LoadedModel }
 
 /** The preview of an artifact. */
 export function ArtifactPreview(props: {
-  readonly source: ArtifactSource;
+  readonly source: MediaSource;
   readonly record: StoredArtifact;
 }): JSX.Element {
   const { record, source } = props;

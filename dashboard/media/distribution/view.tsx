@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { MIN_COLUMN_PX } from '../../charts/heat/heat-map.tsx';
 import { stepsText } from '../../charts/heat/layer-grid.ts';
+import { rampOf } from '../../charts/heat/ramps.ts';
 import { choiceText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Segmented } from '../../parts/controls.tsx';
@@ -17,6 +18,9 @@ import { MediaPanel } from '../media-panel.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type GalleryItem, type MediaRun } from '../media-feed.ts';
 import { itemNear, positionOf, evenlySpread } from '../media-steps.ts';
+import { pageDrawing } from '../save/drawing-words.ts';
+import { histogramSvg, histogramTable } from '../save/matrix-files.ts';
+import { MediaSave } from '../save/media-save.tsx';
 import {
   onSignedLog,
   ridgesOf,
@@ -123,6 +127,15 @@ function DistributionPanel(props: {
       more={statisticsText(item)}
     >
       {error !== undefined && <ContentProblem error={error} />}
+      {grid.value.columns.length > 0 && (
+        <MediaSave
+          name={name}
+          files={{
+            svg: () => histogramSvg(grid.peek(), rampOf('sequential'), pageDrawing(name)),
+            table: () => histogramTable(grid.peek()),
+          }}
+        />
+      )}
       {isRidges ? (
         <Ridges name={name} grid={grid.value} />
       ) : (

@@ -1,8 +1,10 @@
 /** Embeddings: vectors on their first two or three principal components, with their neighbours. */
 import { useComputed, useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import { createSeriesKernels, type PrincipalComponents } from 'quark-sdk/kernels';
 import type { MediaContent, MediaItem } from 'quark-sdk/media';
+import { pngOfCanvas } from '../../charts/save/save-png.ts';
 import { choiceText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Segmented } from '../../parts/controls.tsx';
@@ -17,6 +19,8 @@ import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { FindBox, MediaPanel } from '../media-panel.tsx';
 import { itemNear } from '../media-steps.ts';
+import { MediaSave } from '../save/media-save.tsx';
+import { embeddingTable } from '../save/unit-files.ts';
 import { Cloud, type CloudPoints } from './cloud.tsx';
 import {
   labelGroups,
@@ -149,9 +153,17 @@ function Explorer(props: {
     is3d: is3d.value,
     marked: marked.value,
   }));
+  const host = useRef<HTMLDivElement>(null);
   return (
     <div class="embedding">
-      <div class="embedding-main">
+      <div ref={host} class="embedding-main">
+        <MediaSave
+          name={name}
+          files={{
+            png: () => pictureOf(host.current?.querySelector('canvas')),
+            table: () => embeddingTable(components, embedding.labels),
+          }}
+        />
         <Cloud label={name} points={points} chosen={chosen} />
         <p class="quiet small">{varianceText(components, is3d.value ? 3 : 2)}</p>
       </div>
@@ -184,6 +196,19 @@ function Explorer(props: {
       </aside>
     </div>
   );
+}
+
+/** The cloud on the ground of the page. @throws Error while nothing is drawn */
+function pictureOf(drawn: HTMLCanvasElement | null | undefined): Promise<Blob> {
+  const picture = document.createElement('canvas');
+  picture.width = drawn?.width ?? 0;
+  picture.height = drawn?.height ?? 0;
+  const context = picture.getContext('2d');
+  if (!drawn || context === null) throw new Error('The points have not been drawn yet.');
+  context.fillStyle = getComputedStyle(drawn).getPropertyValue('--surface').trim();
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.drawImage(drawn, 0, 0);
+  return pngOfCanvas(picture);
 }
 
 function foundLabels(labels: readonly string[] | null, query: string): ReadonlySet<number> {

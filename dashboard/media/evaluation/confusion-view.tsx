@@ -6,6 +6,7 @@ import type { MediaItem } from 'quark-sdk/media';
 import { choiceText, FLAG } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Segmented } from '../../parts/controls.tsx';
+import { rampOf } from '../../charts/heat/ramps.ts';
 import { formatCount } from '../../parts/format.ts';
 import { setterOf } from '../../parts/signals.ts';
 import { t } from '../../parts/t.ts';
@@ -16,6 +17,9 @@ import { MediaPanel } from '../media-panel.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear } from '../media-steps.ts';
+import { pageDrawing } from '../save/drawing-words.ts';
+import { confusionSvg, confusionTable } from '../save/matrix-files.ts';
+import { MediaSave } from '../save/media-save.tsx';
 import { useWidthOf } from '../use-width.ts';
 import { ConfusionGrid } from './confusion-grid.tsx';
 import {
@@ -98,6 +102,15 @@ function Matrix(props: {
   return (
     <div ref={host}>
       {error !== undefined && <ContentProblem error={error} />}
+      {view !== undefined && (
+        <MediaSave
+          name={item.key}
+          files={{
+            svg: () => confusionSvg(view, scale, rampOf('sequential'), pageDrawing(item.key)),
+            table: () => confusionTable(view, scale),
+          }}
+        />
+      )}
       {view !== undefined && width > 0 && (
         <ConfusionGrid label={item.key} view={view} scale={scale} widthPx={width} />
       )}

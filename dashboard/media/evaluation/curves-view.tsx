@@ -12,6 +12,9 @@ import { ContentProblem, atText } from '../item-caption.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear } from '../media-steps.ts';
+import { pageDrawing } from '../save/drawing-words.ts';
+import { MediaSave } from '../save/media-save.tsx';
+import { unitSvg, unitTable } from '../save/unit-files.ts';
 import { curveGroups, lastPart, type CurveGroup } from './curve-groups.ts';
 import { UnitChart, type UnitCurve } from './unit-chart.tsx';
 
@@ -55,6 +58,11 @@ function CurvePanel(props: PanelProps): JSX.Element {
   const { group, kind } = props;
   const { curves, error, items, nameOf } = useCurves(props);
   const isRoc = kind === 'roc_curve';
+  const titles = {
+    hasDiagonal: isRoc,
+    xTitle: isRoc ? t('false positive rate') : t('recall'),
+    yTitle: isRoc ? t('true positive rate') : t('precision'),
+  };
   return (
     <section class="card text-panel" aria-label={group.title}>
       <header class="row gap-8">
@@ -64,13 +72,16 @@ function CurvePanel(props: PanelProps): JSX.Element {
         <span class="quiet small">{isRoc ? t('ROC') : t('Precision and recall')}</span>
       </header>
       {error !== undefined && <ContentProblem error={error} />}
-      <UnitChart
-        label={group.title}
-        curves={curves}
-        hasDiagonal={isRoc}
-        xTitle={isRoc ? t('false positive rate') : t('recall')}
-        yTitle={isRoc ? t('true positive rate') : t('precision')}
-      />
+      {curves.length > 0 && (
+        <MediaSave
+          name={group.title}
+          files={{
+            svg: () => unitSvg(curves, titles, pageDrawing(group.title)),
+            table: () => unitTable(curves, titles),
+          }}
+        />
+      )}
+      <UnitChart label={group.title} curves={curves} {...titles} />
       <ul class="unit-legend small">
         {items.map((one, at) => (
           <li key={one.item.record.id} class="row gap-8">

@@ -3,7 +3,7 @@ import { useComputed, useSignal } from '@preact/signals';
 import type { ComponentType, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Store } from 'quark-sdk';
-import { plainText, type AddressText } from '../../parts/address-text.ts';
+import { FINITE_NUMBER, plainText, type AddressText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { Button, Chip } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
@@ -105,13 +105,6 @@ const SECTIONS: readonly Section[] = [
 
 /** A section by its id in the address; undefined: the first one there is something of. */
 const SECTION: AddressText<string | undefined> = { write: (id) => id, read: (text) => text };
-const STEP: AddressText<number | undefined> = {
-  write: (step) => (step === undefined ? undefined : String(step)),
-  read: (text) => {
-    const step = Number(text);
-    return text === undefined || !Number.isFinite(step) ? undefined : step;
-  },
-};
 
 /** The media of these runs of a store, beside each other. */
 export function MediaGallery(props: {
@@ -158,7 +151,7 @@ function Sections({ runs }: { readonly runs: readonly MediaRun[] }): JSX.Element
   const shownCount = useSignal(1);
   useAddressed('media', chosen, SECTION, 'push');
   useAddressed('media-filter', query, plainText());
-  useAddressed('media-step', step, STEP);
+  useAddressed('media-step', step, FINITE_NUMBER);
   const there = SECTIONS.filter((section) => runs.some((run) => run.items.some(isOf(section))));
   const section = there.find(({ id }) => id === chosen.value) ?? there[0];
   const items = section === undefined ? [] : runs.flatMap((run) => run.items.filter(isOf(section)));

@@ -8,6 +8,7 @@ import { setterOf, setting } from '../../parts/signals.ts';
 import { t, tn } from '../../parts/t.ts';
 import { FindBox } from '../media-panel.tsx';
 import { foldGraph, graphScopes, scopesOf, type ShownGraph, type ShownNode } from './fold-graph.ts';
+import { scaledZoom, useZoomGestures, ZOOM_STEP } from './graph-zoom.ts';
 import { layeredLayout, type LayeredLayout, type PlacedNode } from './layered-layout.ts';
 import type { ModelGraph } from './model-graph.ts';
 
@@ -55,7 +56,7 @@ export function GraphView(props: {
             layout={layout}
             chosen={chosen}
             open={open}
-            zoom={zoom.value}
+            zoom={zoom}
           />
           <Details graph={graph} shown={shown} id={chosen.value} />
         </div>
@@ -81,7 +82,7 @@ function ModelTools(props: {
   const scaled =
     (factor: number): (() => void) =>
     () => {
-      zoom.value = Math.max(0.2, Math.min(4, zoom.peek() * factor));
+      zoom.value = scaledZoom(zoom.peek(), factor);
     };
   return (
     <div class="row wrap gap-10 small">
@@ -96,8 +97,8 @@ function ModelTools(props: {
           </Button>
         </>
       )}
-      <IconButton icon="expand" label={t('Zoom in')} onClick={scaled(1.25)} />
-      <IconButton icon="shrink" label={t('Zoom out')} onClick={scaled(0.8)} />
+      <IconButton icon="expand" label={t('Zoom in')} onClick={scaled(ZOOM_STEP)} />
+      <IconButton icon="shrink" label={t('Zoom out')} onClick={scaled(1 / ZOOM_STEP)} />
       <span class="quiet">{summaryText(graph)}</span>
     </div>
   );
@@ -158,7 +159,7 @@ type StageProps = {
   readonly layout: LayeredLayout;
   readonly chosen: Signal<string | undefined>;
   readonly open: Signal<ReadonlySet<string>>;
-  readonly zoom: number;
+  readonly zoom: Signal<number>;
 };
 
 /** The part of a drawing that is on screen, in its units. */
@@ -170,7 +171,9 @@ type Frame = {
 };
 
 function Stage(props: StageProps): JSX.Element {
-  const { chosen, layout, shown, stage, zoom } = props;
+  const { chosen, layout, shown, stage } = props;
+  const zoom = props.zoom.value;
+  const byKey = useZoomGestures(stage, props.zoom);
   const frame = useFrame(stage, zoom);
   useEffect(() => {
     const at = chosen.value === undefined ? undefined : layout.nodes.get(chosen.value);
@@ -194,7 +197,10 @@ function Stage(props: StageProps): JSX.Element {
       class="model-stage"
       tabIndex={0}
       role="region"
-      aria-label={t('Graph of {name}', { name: props.name })}
+      aria-label={t('Graph of {name}. Plus and minus zoom, 0 shows it in its size.', {
+        name: props.name,
+      })}
+      onKeyDown={byKey}
       style={{ maxHeight: `${VIEW_PX}px` }}
     >
       <svg

@@ -1,9 +1,9 @@
-/** Texts over steps, and what differs between two steps. */
+/** Texts over steps, and what differs between two steps or two runs. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { MediaItem } from 'quark-sdk/media';
-import { choiceText } from '../../parts/address-text.ts';
+import { choiceText, FINITE_NUMBER, plainText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { CopyButton, Segmented } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
@@ -15,19 +15,28 @@ import { ContentProblem, atText } from '../item-caption.tsx';
 import { MediaPanel } from '../media-panel.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
-import { itemNear } from '../media-steps.ts';
+import { itemNear, positionsOf } from '../media-steps.ts';
+import { baseText, TEXT_MODES, type BaseText, type TextMode } from './base-text.ts';
 import { diffTexts, type DiffLine } from './diff.ts';
 
 /** A longer text is cut for the page. */
 const MAX_SHOWN_CHARS = 200_000;
 const MAX_SHOWN_LINES = 5000;
-const MODES = ['text', 'before', 'first'] as const;
-type Mode = (typeof MODES)[number];
+/** A longer list of steps is cut: an address still names any of them. */
+const MAX_LISTED_STEPS = 2000;
 
 /** The texts of runs. */
 export default function TextsView({ keys, runs, step }: KindProps): JSX.Element {
-  const mode = useSignal<Mode>('text');
-  useAddressed('text', mode, choiceText(MODES));
+  const chosen = useSignal<TextMode>('text');
+  const baseStep = useSignal<number | undefined>(undefined);
+  const baseRunId = useSignal('');
+  useAddressed('text', chosen, choiceText(TEXT_MODES));
+  useAddressed('text-step', baseStep, FINITE_NUMBER);
+  useAddressed('text-run', baseRunId, plainText());
+  const mode = chosen.value === 'run' && runs.length < 2 ? 'text' : chosen.value;
+  const baseRun = runs.find(({ runId }) => runId === baseRunId.value) ?? runs[0];
+  const texts = runs.flatMap((run) => mediaOf(run, 'text')).filter(({ key }) => keys.includes(key));
+  const steps = positionsOf(texts);
   return (
     <>
       <div class="media-tools row wrap gap-12">
@@ -37,10 +46,35 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
             { value: 'text', label: t('Text') },
             { value: 'before', label: t('Changes since the step before') },
             { value: 'first', label: t('Changes since the first step') },
+            { value: 'step', label: t('Changes since a step') },
+            ...(runs.length > 1
+              ? [{ value: 'run' as const, label: t('Changes from another run') }]
+              : []),
           ]}
-          value={mode.value}
-          onChange={setterOf(mode)}
+          value={mode}
+          onChange={setterOf(chosen)}
         />
+        {mode === 'step' && (
+          <BaseChoice
+            label={t('Step to compare with')}
+            options={steps.slice(0, MAX_LISTED_STEPS).map((one) => ({
+              value: String(one),
+              label: formatCount(one),
+            }))}
+            value={String(baseStep.value ?? steps[0] ?? '')}
+            onChange={(chosenStep) => {
+              baseStep.value = Number(chosenStep);
+            }}
+          />
+        )}
+        {mode === 'run' && (
+          <BaseChoice
+            label={t('Run to compare with')}
+            options={runs.map(({ name, runId }) => ({ value: runId, label: name }))}
+            value={baseRun?.runId ?? ''}
+            onChange={setterOf(baseRunId)}
+          />
+        )}
       </div>
       <div class="text-grid" data-runs={runs.length}>
         {keys.flatMap((key) =>
@@ -60,8 +94,16 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
                   <TextBody
                     run={run}
                     item={item}
-                    before={mode.value === 'text' ? undefined : earlier(items, item, mode.value)}
-                    isDiff={mode.value !== 'text'}
+                    base={baseText({
+                      mode,
+                      items,
+                      item,
+                      step: baseStep.value ?? steps[0],
+                      run,
+                      baseRun,
+                      key,
+                    })}
+                    isDiff={mode !== 'text' && !(mode === 'run' && run === baseRun)}
                   />
                 )}
               </MediaPanel>
@@ -73,25 +115,41 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
   );
 }
 
-function earlier(
-  items: readonly MediaItem<'text'>[],
-  item: MediaItem<'text'>,
-  mode: Mode,
-): MediaItem<'text'> | undefined {
-  const at = items.indexOf(item);
-  const found = mode === 'first' ? items[0] : items[at - 1];
-  return found === item ? undefined : found;
+/** What the texts are compared with. */
+function BaseChoice(props: {
+  readonly label: string;
+  readonly options: readonly { readonly value: string; readonly label: string }[];
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}): JSX.Element {
+  return (
+    <label class="row gap-6 small">
+      {props.label}
+      <select
+        class="input"
+        value={props.value}
+        onChange={(event) => props.onChange(event.currentTarget.value)}
+      >
+        {props.options.map(({ label, value }) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 function TextBody(props: {
   readonly run: MediaRun;
   readonly item: MediaItem<'text'>;
-  readonly before: MediaItem<'text'> | undefined;
+  readonly base: BaseText | undefined;
   readonly isDiff: boolean;
 }): JSX.Element {
-  const { before, isDiff, item, run } = props;
+  const { base, isDiff, item, run } = props;
+  const before = base?.item;
   const text = useContent(run.source, item);
-  const other = useContent(run.source, before);
+  const other = useContent(base?.run.source ?? run.source, before);
   const problem = text.error ?? other.error;
   if (problem !== undefined) return <ContentProblem error={problem} />;
   if (text.found === undefined) return <span class="skeleton" style={{ width: '60%' }} />;
@@ -103,11 +161,18 @@ function TextBody(props: {
       <PlainText text={words} label={item.key} />
     );
   if (before === undefined)
-    return <p class="quiet small">{t('There is no earlier step to compare with.')}</p>;
+    return <p class="quiet small">{t('There is no other text to compare with.')}</p>;
   if (other.found === undefined) return <span class="skeleton" style={{ width: '60%' }} />;
   return (
     <>
-      <p class="quiet small">{t('Compared with {position}', { position: atText(before) })}</p>
+      <p class="quiet small">
+        {base === undefined || base.run === run
+          ? t('Compared with {position}', { position: atText(before) })
+          : t('Compared with {position} of {name}', {
+              position: atText(before),
+              name: base.run.name,
+            })}
+      </p>
       <TextDiff before={other.found.value} after={words} label={item.key} />
     </>
   );
