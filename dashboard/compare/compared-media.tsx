@@ -1,6 +1,7 @@
 /** The media of compared runs side by side: loaded when one of the runs has some. */
 import type { JSX } from 'preact';
 import { openRun, type Store } from 'quark-sdk';
+import { loadSoundInWorker, loadTableInWorker } from '../dropped/analysis.ts';
 import type { MediaTarget } from '../media/media-feed.ts';
 import { hasMedia } from '../media/presence.ts';
 import { usePromise } from '../parts/hooks.ts';
@@ -18,7 +19,14 @@ type Found = { readonly targets: readonly MediaTarget[]; readonly isLive: boolea
 
 const loadGallery = async (): Promise<{
   readonly default: (typeof import('../media/gallery/gallery.tsx'))['MediaGallery'];
-}> => ({ default: (await import('../media/gallery/gallery.tsx')).MediaGallery });
+}> => {
+  const [{ MediaGallery }, { readLargeMediaWith }] = await Promise.all([
+    import('../media/gallery/gallery.tsx'),
+    import('../media/content.ts'),
+  ]);
+  readLargeMediaWith({ table: loadTableInWorker, audio: loadSoundInWorker });
+  return { default: MediaGallery };
+};
 
 /** The media of these runs, the first eight that have any; nothing where none has. */
 export function ComparedMedia(props: {

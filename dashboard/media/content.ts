@@ -9,7 +9,6 @@ import {
   type MediaKind,
 } from 'quark-sdk/media';
 import { loadArtifact, type LoadedPayload } from 'quark-sdk/probes';
-import { loadSoundInWorker, loadTableInWorker } from '../dropped/analysis.ts';
 import { t } from '../parts/t.ts';
 import { formatBytes, formatCount } from '../parts/format.ts';
 import { usePromise, type Settled } from '../parts/hooks.ts';
@@ -21,6 +20,23 @@ const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 const MAX_LOADED_BYTES = 128 * 1024 * 1024;
 /** Larger tables and sounds are decoded in the worker: these take a few milliseconds. */
 const MAX_HERE_BYTES = 64 * 1024;
+
+/** Decodes large media away from the page's thread. */
+export type LargeMediaReader = {
+  readonly [K in 'table' | 'audio']: (
+    store: MediaSource['store'],
+    runId: string,
+    record: StoredArtifact,
+  ) => Promise<MediaContent[K]>;
+};
+
+let largeReader: LargeMediaReader | undefined;
+
+/** From now on large tables and sounds are decoded by this reader. */
+export function readLargeMediaWith(reader: LargeMediaReader): void {
+  largeReader = reader;
+}
+
 /** Most pixels of an image that is decoded: 256 MiB as RGBA. */
 const MAX_PIXELS = 1 << 26;
 
@@ -69,11 +85,11 @@ async function decoded<K extends MediaKind>(
   item: Pick<MediaItem<K>, 'record'> & { readonly kind: K },
 ): Promise<unknown> {
   const { kind, record } = item;
-  if (record.sizeBytes > MAX_HERE_BYTES) {
+  if (largeReader !== undefined && record.sizeBytes > MAX_HERE_BYTES) {
     const { runId, store } = source;
     try {
-      if (kind === 'table') return await loadTableInWorker(store, runId, record);
-      if (kind === 'audio') return await loadSoundInWorker(store, runId, record);
+      if (kind === 'table') return await largeReader.table(store, runId, record);
+      if (kind === 'audio') return await largeReader.audio(store, runId, record);
     } catch {
       // No worker can be started, or open this store: it is decoded here, and what is wrong with the medium is said below.
     }

@@ -19,7 +19,6 @@ import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type GalleryItem, type MediaRun } from '../media-feed.ts';
 import { itemNear, positionOf, evenlySpread } from '../media-steps.ts';
 import { pageDrawing } from '../save/drawing-words.ts';
-import { histogramSvg, histogramTable } from '../save/matrix-files.ts';
 import { MediaSave } from '../save/media-save.tsx';
 import {
   onSignedLog,
@@ -29,6 +28,7 @@ import {
   withValues,
 } from './distributions.ts';
 import { histogramGrid, type HistogramGrid, type StepHistogram } from './histogram-grid.ts';
+import { histogramSvg, histogramTable } from './histogram-files.ts';
 import { HEAT_ROWS, HistogramHeat, NO_GRID } from './histogram-heat.tsx';
 
 /** Most histograms that are read of one name: evenly spread over its steps. */
@@ -127,15 +127,7 @@ function DistributionPanel(props: {
       more={statisticsText(item)}
     >
       {error !== undefined && <ContentProblem error={error} />}
-      {grid.value.columns.length > 0 && (
-        <MediaSave
-          name={name}
-          files={{
-            svg: () => histogramSvg(grid.peek(), rampOf('sequential'), pageDrawing(name)),
-            table: () => histogramTable(grid.peek()),
-          }}
-        />
-      )}
+      <GridSave name={name} grid={grid.value} />
       {isRidges ? (
         <Ridges name={name} grid={grid.value} />
       ) : (
@@ -150,6 +142,23 @@ function DistributionPanel(props: {
         </p>
       )}
     </MediaPanel>
+  );
+}
+
+function GridSave(props: {
+  readonly name: string;
+  readonly grid: HistogramGrid;
+}): JSX.Element | null {
+  const { grid, name } = props;
+  if (grid.columns.length === 0) return null;
+  return (
+    <MediaSave
+      name={name}
+      files={{
+        svg: () => histogramSvg(grid, rampOf('sequential'), pageDrawing(name)),
+        table: () => histogramTable(grid),
+      }}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 /** Embeddings: vectors on their first two or three principal components, with their neighbours. */
 import { useComputed, useSignal, type Signal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { JSX, RefObject } from 'preact';
 import { useRef } from 'preact/hooks';
 import { createSeriesKernels, type PrincipalComponents } from 'quark-sdk/kernels';
 import type { MediaContent, MediaItem } from 'quark-sdk/media';
@@ -20,7 +20,7 @@ import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { FindBox, MediaPanel } from '../media-panel.tsx';
 import { itemNear } from '../media-steps.ts';
 import { MediaSave } from '../save/media-save.tsx';
-import { embeddingTable } from '../save/unit-files.ts';
+import { embeddingTable } from './embedding-files.ts';
 import { Cloud, type CloudPoints } from './cloud.tsx';
 import {
   labelGroups,
@@ -157,13 +157,7 @@ function Explorer(props: {
   return (
     <div class="embedding">
       <div ref={host} class="embedding-main">
-        <MediaSave
-          name={name}
-          files={{
-            png: () => pictureOf(host.current?.querySelector('canvas')),
-            table: () => embeddingTable(components, embedding.labels),
-          }}
-        />
+        <CloudSave name={name} host={host} projected={projected} />
         <Cloud label={name} points={points} chosen={chosen} />
         <p class="quiet small">{varianceText(components, is3d.value ? 3 : 2)}</p>
       </div>
@@ -195,6 +189,23 @@ function Explorer(props: {
         <Neighbours embedding={embedding} chosen={chosen} />
       </aside>
     </div>
+  );
+}
+
+function CloudSave(props: {
+  readonly name: string;
+  readonly host: RefObject<HTMLDivElement | null>;
+  readonly projected: Projected;
+}): JSX.Element {
+  const { components, embedding } = props.projected;
+  return (
+    <MediaSave
+      name={props.name}
+      files={{
+        png: () => pictureOf(props.host.current?.querySelector('canvas')),
+        table: () => embeddingTable(components, embedding.labels),
+      }}
+    />
   );
 }
 

@@ -18,9 +18,9 @@ import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear } from '../media-steps.ts';
 import { pageDrawing } from '../save/drawing-words.ts';
-import { confusionSvg, confusionTable } from '../save/matrix-files.ts';
 import { MediaSave } from '../save/media-save.tsx';
 import { useWidthOf } from '../use-width.ts';
+import { confusionSvg, confusionTable } from './confusion-files.ts';
 import { ConfusionGrid } from './confusion-grid.tsx';
 import {
   CONFUSION_SCALES,

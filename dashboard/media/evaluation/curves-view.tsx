@@ -14,8 +14,8 @@ import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear } from '../media-steps.ts';
 import { pageDrawing } from '../save/drawing-words.ts';
 import { MediaSave } from '../save/media-save.tsx';
-import { unitSvg, unitTable } from '../save/unit-files.ts';
 import { curveGroups, lastPart, type CurveGroup } from './curve-groups.ts';
+import { unitSvg, unitTable } from './unit-files.ts';
 import { UnitChart, type UnitCurve } from './unit-chart.tsx';
 
 /** Most curves in one chart. */

@@ -5,10 +5,9 @@ import { useMemo } from 'preact/hooks';
 import type { MediaItem } from 'quark-sdk/media';
 import { choiceText, FINITE_NUMBER, plainText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
-import { CopyButton, Segmented } from '../../parts/controls.tsx';
+import { CopyButton } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
-import { setterOf } from '../../parts/signals.ts';
 import { t } from '../../parts/t.ts';
 import { useContent } from '../content.ts';
 import { ContentProblem, atText } from '../item-caption.tsx';
@@ -17,13 +16,12 @@ import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear, positionsOf } from '../media-steps.ts';
 import { baseText, TEXT_MODES, type BaseText, type TextMode } from './base-text.ts';
+import { TextTools } from './text-tools.tsx';
 import { diffTexts, type DiffLine } from './diff.ts';
 
 /** A longer text is cut for the page. */
 const MAX_SHOWN_CHARS = 200_000;
 const MAX_SHOWN_LINES = 5000;
-/** A longer list of steps is cut: an address still names any of them. */
-const MAX_LISTED_STEPS = 2000;
 
 /** The texts of runs. */
 export default function TextsView({ keys, runs, step }: KindProps): JSX.Element {
@@ -39,43 +37,14 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
   const steps = positionsOf(texts);
   return (
     <>
-      <div class="media-tools row wrap gap-12">
-        <Segmented
-          label={t('What is shown of the texts')}
-          options={[
-            { value: 'text', label: t('Text') },
-            { value: 'before', label: t('Changes since the step before') },
-            { value: 'first', label: t('Changes since the first step') },
-            { value: 'step', label: t('Changes since a step') },
-            ...(runs.length > 1
-              ? [{ value: 'run' as const, label: t('Changes from another run') }]
-              : []),
-          ]}
-          value={mode}
-          onChange={setterOf(chosen)}
-        />
-        {mode === 'step' && (
-          <BaseChoice
-            label={t('Step to compare with')}
-            options={steps.slice(0, MAX_LISTED_STEPS).map((one) => ({
-              value: String(one),
-              label: formatCount(one),
-            }))}
-            value={String(baseStep.value ?? steps[0] ?? '')}
-            onChange={(chosenStep) => {
-              baseStep.value = Number(chosenStep);
-            }}
-          />
-        )}
-        {mode === 'run' && (
-          <BaseChoice
-            label={t('Run to compare with')}
-            options={runs.map(({ name, runId }) => ({ value: runId, label: name }))}
-            value={baseRun?.runId ?? ''}
-            onChange={setterOf(baseRunId)}
-          />
-        )}
-      </div>
+      <TextTools
+        mode={mode}
+        chosen={chosen}
+        baseStep={baseStep}
+        baseRunId={baseRunId}
+        steps={steps}
+        runs={runs}
+      />
       <div class="text-grid" data-runs={runs.length}>
         {keys.flatMap((key) =>
           runs.map((run) => {
@@ -112,31 +81,6 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
         )}
       </div>
     </>
-  );
-}
-
-/** What the texts are compared with. */
-function BaseChoice(props: {
-  readonly label: string;
-  readonly options: readonly { readonly value: string; readonly label: string }[];
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}): JSX.Element {
-  return (
-    <label class="row gap-6 small">
-      {props.label}
-      <select
-        class="input"
-        value={props.value}
-        onChange={(event) => props.onChange(event.currentTarget.value)}
-      >
-        {props.options.map(({ label, value }) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

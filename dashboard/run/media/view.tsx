@@ -1,8 +1,12 @@
 /** The "Media" tab: images, tables, texts, sound, curves, distributions, embeddings and models of the run. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { loadSoundInWorker, loadTableInWorker } from '../../dropped/analysis.ts';
+import { readLargeMediaWith } from '../../media/content.ts';
 import { MediaGallery } from '../../media/gallery/gallery.tsx';
 import type { TabProps } from '../feed/tab.ts';
+
+readLargeMediaWith({ table: loadTableInWorker, audio: loadSoundInWorker });
 
 /** The media of the run. */
 export default function MediaView({ feed, watch }: TabProps): JSX.Element {

@@ -3,12 +3,15 @@ import { confusionView } from '../../../../dashboard/media/evaluation/confusion.
 import type { UnitCurve } from '../../../../dashboard/media/evaluation/unit-chart.tsx';
 import { histogramGrid } from '../../../../dashboard/media/distribution/histogram-grid.ts';
 import {
-  confusionSvg,
-  confusionTable,
   histogramSvg,
   histogramTable,
-} from '../../../../dashboard/media/save/matrix-files.ts';
-import { embeddingTable, unitSvg, unitTable } from '../../../../dashboard/media/save/unit-files.ts';
+} from '../../../../dashboard/media/distribution/histogram-files.ts';
+import { embeddingTable } from '../../../../dashboard/media/embedding/embedding-files.ts';
+import {
+  confusionSvg,
+  confusionTable,
+} from '../../../../dashboard/media/evaluation/confusion-files.ts';
+import { unitSvg, unitTable } from '../../../../dashboard/media/evaluation/unit-files.ts';
 
 const HOSTILE = '</text><script>alert(1)</script>';
 const RAMP = new Uint8Array(768).fill(90);

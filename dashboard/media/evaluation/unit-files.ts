@@ -1,11 +1,9 @@
-/** Files of curves from 0 to 1, and of points on principal components. Pure. */
-import type { PrincipalComponents } from 'quark-sdk/kernels';
+/** Files of curves from 0 to 1. Pure. */
 import type { SvgFile } from '../../charts/chart-svg.ts';
 import { svgTag, svgText } from '../../charts/save/save-svg.ts';
-import type { UnitCurve } from '../evaluation/unit-chart.tsx';
-import type { DrawingWords } from './drawing-words.ts';
-import { framed } from './matrix-files.ts';
-import type { MediaTable } from './media-save.tsx';
+import { framedDrawing, type DrawingWords } from '../save/drawing-words.ts';
+import type { MediaTable } from '../save/media-save.tsx';
+import type { UnitCurve } from './unit-chart.tsx';
 
 /** What the axes of curves are called. */
 export type UnitTitles = { readonly xTitle: string; readonly yTitle: string };
@@ -37,24 +35,6 @@ export function unitSvg(
 ): SvgFile {
   const ink = { fill: words.color('--ink'), 'font-size': 11 };
   const line = { stroke: words.color('--line') };
-  const xOf = (x: number): number => LEFT + x * SIDE;
-  const yOf = (y: number): number => TOP + (1 - y) * SIDE;
-  const ticks = TICKS.flatMap((tick) => [
-    svgTag('line', { ...line, x1: xOf(tick), y1: TOP, x2: xOf(tick), y2: TOP + SIDE }),
-    svgTag('line', { ...line, x1: LEFT, y1: yOf(tick), x2: LEFT + SIDE, y2: yOf(tick) }),
-    svgTag(
-      'text',
-      { ...ink, x: xOf(tick), y: TOP + SIDE + 16, 'text-anchor': 'middle' },
-      `${tick}`,
-    ),
-    svgTag('text', { ...ink, x: LEFT - 6, y: yOf(tick) + 4, 'text-anchor': 'end' }, `${tick}`),
-  ]);
-  const middle = { ...ink, 'text-anchor': 'middle' };
-  const turned = `translate(20 ${TOP + SIDE / 2}) rotate(-90)`;
-  const names = [
-    svgTag('text', { ...middle, x: LEFT + SIDE / 2, y: TOP + SIDE + 34 }, svgText(titles.xTitle)),
-    svgTag('text', { ...middle, transform: turned }, svgText(titles.yTitle)),
-  ];
   const guess = { ...line, x1: LEFT, y1: TOP + SIDE, x2: LEFT + SIDE, y2: TOP };
   const legendTop = TOP + SIDE + 56;
   const drawn = curves.map(({ color, dash, xs, ys }) =>
@@ -76,13 +56,12 @@ export function unitSvg(
   const width = LEFT + SIDE + 32;
   const height = legendTop + curves.length * LINE_PX;
   const inside = [
-    ...ticks,
-    ...names,
+    ...axisTags(titles, words),
     ...(titles.hasDiagonal ? [svgTag('line', { ...guess, 'stroke-dasharray': '4 4' })] : []),
     ...drawn,
     ...legend,
   ];
-  return { width, height, svg: framed(words, width, height, inside) };
+  return { width, height, svg: framedDrawing(words, width, height, inside) };
 }
 
 function strokeOf(
@@ -97,18 +76,32 @@ function hundredth(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** One row a point: its number, its label, and its positions on the components. */
-export function embeddingTable(
-  { componentCount, positions }: PrincipalComponents,
-  labels: readonly string[] | null,
-): MediaTable {
-  const names = Array.from({ length: componentCount }, (_, at) => `component_${at + 1}`);
-  return {
-    header: ['index', 'label', ...names],
-    rows: Array.from({ length: positions.length / componentCount }, (_, at) => [
-      at,
-      labels?.[at],
-      ...positions.subarray(at * componentCount, (at + 1) * componentCount),
-    ]),
-  };
+function axisTags(titles: UnitTitles, words: DrawingWords): readonly string[] {
+  const ink = { fill: words.color('--ink'), 'font-size': 11 };
+  const line = { stroke: words.color('--line') };
+  const ticks = TICKS.flatMap((tick) => [
+    svgTag('line', { ...line, x1: xOf(tick), y1: TOP, x2: xOf(tick), y2: TOP + SIDE }),
+    svgTag('line', { ...line, x1: LEFT, y1: yOf(tick), x2: LEFT + SIDE, y2: yOf(tick) }),
+    svgTag(
+      'text',
+      { ...ink, x: xOf(tick), y: TOP + SIDE + 16, 'text-anchor': 'middle' },
+      `${tick}`,
+    ),
+    svgTag('text', { ...ink, x: LEFT - 6, y: yOf(tick) + 4, 'text-anchor': 'end' }, `${tick}`),
+  ]);
+  const middle = { ...ink, 'text-anchor': 'middle' };
+  const turned = `translate(20 ${TOP + SIDE / 2}) rotate(-90)`;
+  const names = [
+    svgTag('text', { ...middle, x: LEFT + SIDE / 2, y: TOP + SIDE + 34 }, svgText(titles.xTitle)),
+    svgTag('text', { ...middle, transform: turned }, svgText(titles.yTitle)),
+  ];
+  return [...ticks, ...names];
+}
+
+function xOf(x: number): number {
+  return LEFT + x * SIDE;
+}
+
+function yOf(y: number): number {
+  return TOP + (1 - y) * SIDE;
 }
