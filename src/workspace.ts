@@ -23,6 +23,22 @@ export {
   type ViewSection,
 } from './workspace/view-shape.ts';
 export {
+  deleteReport,
+  listReports,
+  readReport,
+  saveReport,
+  type ReportUpdate,
+  type StoredReport,
+} from './workspace/reports.ts';
+export {
+  checkReport,
+  REPORT_LIMITS,
+  type ReportBlock,
+  type ReportCurve,
+  type ReportRows,
+  type WrittenReport,
+} from './workspace/report-shape.ts';
+export {
   deleteDocument,
   findDocument,
   listDocuments,

@@ -85,6 +85,7 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
 const TITLES = {
   runs: () => `${t('Runs')} · `,
   compare: () => `${t('Comparison')} · `,
+  reports: () => `${t('Reports')} · `,
   train: () => `${t('Train')} · `,
   unknown: () => '',
 } as const;
@@ -147,10 +148,18 @@ function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Elemen
     <nav class="tab-links" aria-label={t('Pages')}>
       <a
         href={hrefOf({ kind: 'runs' })}
-        aria-current={kind === 'train' || kind === 'unknown' ? undefined : 'page'}
+        aria-current={['train', 'reports', 'unknown'].includes(kind) ? undefined : 'page'}
       >
         {t('Runs')}
       </a>
+      {!isGallery.value && (
+        <a
+          href={hrefOf({ kind: 'reports' })}
+          aria-current={kind === 'reports' ? 'page' : undefined}
+        >
+          {t('Reports')}
+        </a>
+      )}
       {!isGallery.value && (
         <a
           href={hrefOf({ kind: 'train', resumeRunId: undefined })}
@@ -215,6 +224,14 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
             return (
               <LazyView key={mark} load={loadComparePage} of={{ store, runIds: shown.runIds }} />
             );
+          case 'reports':
+            return (
+              <LazyView
+                key={`${mark} ${hrefOf(shown)}`}
+                load={loadReports}
+                of={{ store, at: shown.report }}
+              />
+            );
           case 'train':
             return (
               <LazyView load={trainPage.load} of={{ store, resumeRunId: shown.resumeRunId }} />
@@ -225,6 +242,8 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
   );
 }
 
+const loadReports = (): Promise<typeof import('../reports/reports-page.tsx')> =>
+  import('../reports/reports-page.tsx');
 const loadEmbedded = (): Promise<typeof import('../embed/embedded-page.tsx')> =>
   import('../embed/embedded-page.tsx');
 

@@ -1,8 +1,13 @@
 /** A file that the page around this one hands over. */
 import type { DropContents } from '../dropped/entries.ts';
 
+/** The view is drawn anew once the file is a source of the page; the file is asked for once. */
+let isAsked = false;
+
 /** Says that this page is ready, and takes the first file that comes from the page around it, and from nobody else. */
 export function receiveFile(take: (collect: () => Promise<DropContents>) => Promise<void>): void {
+  if (isAsked) return;
+  isAsked = true;
   const listening = new AbortController();
   addEventListener(
     'message',

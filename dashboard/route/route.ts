@@ -10,6 +10,11 @@ export type PageRoute =
       readonly view?: string | undefined;
     }
   | { readonly kind: 'compare'; readonly runIds: readonly string[] }
+  | {
+      readonly kind: 'reports';
+      /** Undefined: the list of all projects. */
+      readonly report?: { readonly project: string; readonly id: string } | undefined;
+    }
   | { readonly kind: 'train'; readonly resumeRunId: string | undefined }
   | { readonly kind: 'unknown'; readonly path: string };
 
@@ -29,6 +34,12 @@ export function parseRoute(hash: string): PageRoute {
     const runIds = (new URLSearchParams(query).get('runs') ?? '').split(',').filter(Boolean);
     if (runIds.length > 0) return { kind: 'compare', runIds };
   }
+  if (first === 'reports' && second === undefined) return { kind: 'reports' };
+  if (first === 'reports' && second !== undefined && parts.length === 3) {
+    const [project, id] = [decoded(second), decoded(parts[2] ?? '')];
+    if (project !== undefined && id !== undefined)
+      return { kind: 'reports', report: { project, id } };
+  }
   if (first === 'train' && second === undefined) {
     return { kind: 'train', resumeRunId: new URLSearchParams(query).get('resume') ?? undefined };
   }
@@ -44,6 +55,10 @@ export function hrefOf(route: PageRoute): string {
       return `#/runs/${encodeURIComponent(route.runId)}${route.view === undefined ? '' : `?view=${encodeURIComponent(route.view)}`}`;
     case 'compare':
       return `#/compare?runs=${route.runIds.map(encodeURIComponent).join()}`;
+    case 'reports':
+      return route.report === undefined
+        ? '#/reports'
+        : `#/reports/${encodeURIComponent(route.report.project)}/${encodeURIComponent(route.report.id)}`;
     case 'train':
       return route.resumeRunId === undefined
         ? '#/train'

@@ -1,7 +1,8 @@
 /** What is shown to others: a gallery behind a web server, runs in pages of others, reports. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { MetricsLogger, openStorage, startRun, type Store } from 'quark-sdk';
@@ -156,5 +157,58 @@ it(
       .toBe(3);
     expect(await page.frameLocator('#embedded').locator('#app').count()).toBe(0);
     expect(writes).toEqual([]);
+  },
+);
+
+it(
+  'a report is written, saved, read again, and exported as a file that runs and fetches nothing',
+  { timeout: LIMIT_MS },
+  async () => {
+    await page.goto(server.changeUrl);
+    await page.getByRole('link', { name: 'Reports' }).click();
+    await page.getByRole('button', { name: 'New report' }).click();
+    await page.getByRole('heading', { name: 'Untitled report' }).waitFor();
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    await page.getByRole('textbox', { name: 'Title of the report' }).fill(`Rates ${HOSTILE}`);
+    await page
+      .getByRole('textbox', { name: 'Text, as Markdown' })
+      .fill(
+        `## Found\n\n${HOSTILE} [bad](javascript:alert(1)) [good](https://example.org) <script>alert(1)</script>`,
+      );
+    await page.getByRole('button', { name: 'Add a chart' }).click();
+    await page.getByRole('button', { name: 'Add a table of runs' }).click();
+    await page.locator('.report-plot .curve').nth(1).waitFor();
+    await page.getByRole('button', { name: 'Freeze' }).first().click();
+    await page.getByRole('button', { name: 'Frozen: make live' }).waitFor();
+    await page.getByRole('button', { name: 'Move block 3 up' }).focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+s');
+    await page.getByRole('button', { name: 'Save', exact: true }).waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('heading', { name: `Rates ${HOSTILE}` }).waitFor();
+    await page.locator('.report-plot .curve').nth(1).waitFor();
+    await page.getByRole('cell', { name: 'wide' }).waitFor();
+    expect(await page.locator('.report-block').nth(1).locator('table').count()).toBe(1);
+    expect(await page.locator('.report-body script, .report-body img').count()).toBe(0);
+    expect(await page.locator('.report-body a').allInnerTexts()).toEqual(['good']);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export as HTML' }).click(),
+    ]);
+    const path = join(folder, 'report.html');
+    await download.saveAs(path);
+    const html = await readFile(path, 'utf8');
+    expect(html).not.toMatch(
+      /<(?:script|img|iframe|link|object)|javascript:[^)]*"|\son\w+=(?!alert)/i,
+    );
+    const other = await browser.newPage();
+    const asked: string[] = [];
+    other.on('request', (request) => asked.push(request.url()));
+    await other.goto(pathToFileURL(path).href);
+    expect(await other.locator('svg .curve').count()).toBe(2);
+    expect(await other.getByRole('heading', { name: `Rates ${HOSTILE}` }).count()).toBe(1);
+    expect(asked).toEqual([pathToFileURL(path).href]);
+    await other.close();
+    expect(errors).toEqual([]);
   },
 );
