@@ -1,7 +1,8 @@
 /** What charts and tables of a report show: read of the runs that a query names, and small enough to be frozen. */
-import { findRunRows, openRun, type Store } from 'quark-sdk';
+import { openRun, type Store } from 'quark-sdk';
 import { SeriesPyramid } from 'quark-sdk/kernels';
 import {
+  findRunRows,
   REPORT_LIMITS,
   type ReportBlock,
   type ReportCurve,
