@@ -11,8 +11,15 @@ import {
 } from 'vitest/config';
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
-import { BROWSER_ENTRIES, ENTRIES, sourceOf } from './scripts/entries.mjs';
-import { inlineWorker, inOneChunk, librarySeams, sourceSeams } from './scripts/vite-plugins.ts';
+import { ENTRIES, sourceOf } from './scripts/entries.mjs';
+import {
+  httpStoreAtStart,
+  inlineWorker,
+  inOneChunk,
+  librarySeams,
+  pageSeams,
+  sourceSeams,
+} from './scripts/vite-plugins.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -100,27 +107,32 @@ const policyInPage = (): Plugin => ({
   ],
 });
 
-/** The demo is a user of the package: built from dist/, developed from source. */
+/** What the list of runs needs comes in one request: cut along what other views share with it, it would be fifty. */
+const LIST = { name: 'list', tags: ['$initial' as const], test: /^(?!.*[\\/]quark-run\.ts$)/ };
+
+/** Of code that several views share: what reads and thins the samples of a run. One chunk, as most views need all of it. */
+const READING = {
+  name: 'reading',
+  test: /\/(?:src\/(?:base|codecs\/(?:arrow|packed)|kernel\/series\/draw|read|records|schema|segment)|dashboard\/series)\//,
+  minShareCount: 3,
+};
+
+/**
+ * The demo is a user of the package, of its public entries alone. It is built from the source of the package, not from dist/, whose
+ * entries are chunks that cannot be cut: the list of runs would load what only the training page uses. The workers are those of dist/.
+ */
 const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
   root: here('./demo'),
   base: './',
-  resolve: {
-    alias:
-      command === 'serve'
-        ? sourceAlias
-        : [
-            { find: /^quark-sdk$/, replacement: here('./dist/index.js') },
-            {
-              find: subpaths(BROWSER_ENTRIES),
-              replacement: here('./dist/$1.js'),
-            },
-          ],
-  },
-  plugins: command === 'serve' ? [inlineWorker(), sourceSeams()] : [policyInPage()],
+  resolve: { alias: sourceAlias },
+  plugins: [
+    inlineWorker(),
+    ...(command === 'serve' ? [sourceSeams()] : [pageSeams(), httpStoreAtStart(), policyInPage()]),
+  ],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   server: { headers },
   preview: { headers },
-  worker: { format: 'es' },
+  worker: { format: 'es', plugins: () => [inlineWorker(), pageSeams()] },
   build: {
     target: 'es2022',
     outDir: here('./dist/demo'),
@@ -133,6 +145,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         // Other pages name it: `<script type="module" src="https://.../quark-run.js">`.
         entryFileNames: ({ name }) =>
           name === 'quark-run' ? 'quark-run.js' : 'assets/[name]-[hash].js',
+        codeSplitting: { groups: [LIST, READING] },
       },
     },
     emptyOutDir: true,

@@ -6,6 +6,7 @@
 // and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text; all but the last seam
 // once for each worker of the table below. The program of a process has the module alone. Loaded as source, the seams of the workers stay undefined and the kernels
 // start their workers from that text.
+import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin, type Rolldown } from 'vite';
 
@@ -121,6 +122,49 @@ export function sourceSeams(): Plugin {
           ? `import(${JSON.stringify(here('src/node.ts'))})`
           : `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
       return { code: code.replaceAll('__QUARK_IMPORT_NODE__()', node), map: null };
+    },
+  };
+}
+
+/** Fills the seams of the source that the page is built from, before Vite looks for the workers that it names. */
+export function pageSeams(): Plugin {
+  return {
+    name: 'quark:page-seams',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.startsWith(here('src/')) || !code.includes('__QUARK_')) return undefined;
+      let filled = code.replaceAll(
+        '__QUARK_IMPORT_NODE__()',
+        `Promise.reject(new Error('The Node entry was asked for in a browser.'))`,
+      );
+      for (const { file, newSeam } of WORKERS) {
+        const path = relative(dirname(id), here(`dist/${file}`));
+        filled = filled.replaceAll(
+          newSeam,
+          `new Worker(new URL('${path}', import.meta.url), { type: 'module' })`,
+        );
+      }
+      return { code: filled, map: null };
+    },
+  };
+}
+
+/** How the package loads the store over HTTP where it is asked for. */
+const HTTP_STORE = "const { openHttpStorage } = await import('../wire/http-store.ts');";
+
+/** Puts the store over HTTP beside what opens stores: a page that comes from a server needs it before its first row. */
+export function httpStoreAtStart(): Plugin {
+  return {
+    name: 'quark:http-store-at-start',
+    enforce: 'pre',
+    transform(code, id) {
+      if (id !== here('src/location/open-storage.ts')) return undefined;
+      if (!code.includes(HTTP_STORE)) this.error(`${id} no longer has: ${HTTP_STORE}`);
+      const rest = code.replace(HTTP_STORE, '');
+      return {
+        code: `import { openHttpStorage } from '../wire/http-store.ts';\n${rest}`,
+        map: null,
+      };
     },
   };
 }

@@ -2,12 +2,12 @@
 import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { isQuarkError, openRun, type Store } from 'quark-sdk';
+import { isQuarkError, type Store } from 'quark-sdk';
 import { ChangeStrip } from '../changes/change-strip.tsx';
 import { DeleteQuestion } from '../changes/delete-question.tsx';
 import { DropZone } from '../dropped/drop-zone.tsx';
 import { ImportDock } from '../dropped/import-dock.tsx';
-import { Button, ButtonLink, IconButton, Segmented } from '../parts/controls.tsx';
+import { ButtonLink, IconButton, Segmented } from '../parts/controls.tsx';
 import { usePromise } from '../parts/hooks.ts';
 import { Logo } from '../parts/icons.tsx';
 import { LazyView } from '../parts/lazy-view.tsx';
@@ -47,7 +47,8 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
     // Dropped files need no network: what shows them is loaded with the first of them.
     if (!sources.value.some(({ id }) => id === 'files')) return;
     const loadComparison = async (): Promise<void> => (await loadComparePage()).loadTabs();
-    for (const load of [loadRunPage, loadComparison]) load().catch(() => undefined);
+    for (const load of [loadRunPage, loadComparison, ...LIST_OF_FILES])
+      load().catch(() => undefined);
   });
   if (frameSettings !== undefined)
     return (
@@ -179,8 +180,16 @@ function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Elemen
 
 const loadRunPage = (): Promise<typeof import('../run/run-page.tsx')> =>
   import('../run/run-page.tsx');
+const loadOtherSource = (): Promise<typeof import('./other-source.tsx')> =>
+  import('./other-source.tsx');
 const loadComparePage = (): Promise<typeof import('../compare/page/compare-view.tsx')> =>
   import('../compare/page/compare-view.tsx');
+
+/** What a list of dropped runs shows that the list of a server does not need at once. */
+const LIST_OF_FILES = [
+  () => import('../compare/one-chart.tsx'),
+  () => import('../runs/model/curve-reading.ts'),
+];
 
 /** The page that the address names. */
 function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
@@ -216,7 +225,7 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
                     status === 'interrupted' && id === 'browser' && trainPage.canResume(run)
                       ? hrefOf({ kind: 'train', resumeRunId: run.id })
                       : undefined,
-                  otherSource: <OtherSource runId={shown.runId} />,
+                  otherSource: <LazyView load={loadOtherSource} of={{ runId: shown.runId }} />,
                 }}
               />
             );
@@ -268,38 +277,6 @@ function Framed({ of }: { readonly of: FrameSettings }): JSX.Element {
         />
       )}
     </WithStore>
-  );
-}
-
-/** A run that is not in this source may be in another one: goes there if it is, else offers to look. */
-function OtherSource({ runId }: { readonly runId: string }): JSX.Element {
-  const others = sources.value.filter((one) => one.id !== source.value?.id);
-  const uris = others.map(({ uri }) => uri).join(' ');
-  useEffect(() => {
-    let isCurrent = true;
-    for (const other of others) {
-      storeAt(other.uri)
-        .then((store) => openRun(store, runId))
-        .then(
-          () => {
-            if (isCurrent) chooseSource(other.id);
-          },
-          // Not there either, or the source cannot be read: the person may want to look all the same.
-          () => undefined,
-        );
-    }
-    return () => {
-      isCurrent = false;
-    };
-  }, [uris, runId]);
-  return (
-    <>
-      {others.map(({ id, label }) => (
-        <Button key={id} onClick={() => chooseSource(id)}>
-          {t('Look in: {source}', { source: label })}
-        </Button>
-      ))}
-    </>
   );
 }
 

@@ -8,7 +8,6 @@ import { BROWSER_URI, chooseSource, offerSource, withdrawSource } from '../sourc
 import { hrefOf, parseRoute } from '../route/route.ts';
 import type { DropContents } from './entries.ts';
 import type { ImportClient } from '../worker/import-client.ts';
-import { startWorker } from '../worker/start-worker.ts';
 import type { DroppedReport } from '../worker/protocol.ts';
 import { t } from '../parts/t.ts';
 
@@ -57,7 +56,10 @@ export const isImporting: ReadonlySignal<boolean> = computed(
 
 type Session = { readonly client: ImportClient; readonly worker: Worker; readonly uri: string };
 let session: Session | undefined;
+let starting: Promise<Session> | undefined;
 let sessionCount = 0;
+/** How often everything was forgotten: what was begun before is of no use after it. */
+let endedCount = 0;
 let activeCount = 0;
 
 /** Whether rows are being added to this store by an import. */
@@ -77,12 +79,12 @@ export function isBeingImported(run: Parameters<typeof importOf>[0]): boolean {
 
 /** Imports what `collect` finds. The runs are a source of the page from now on. */
 export async function dropFiles(collect: () => Promise<DropContents>): Promise<void> {
-  const { client, uri } = (session ??= startSession());
   activeCount += 1;
   change({ phase: 'collecting', wasCancelled: false, error: undefined, keptCount: undefined });
-  const isCurrent = (): boolean => session?.client === client;
+  const mark = endedCount;
+  const isCurrent = (): boolean => endedCount === mark;
   try {
-    const { files, problems } = await collect();
+    const [{ client, uri }, { files, problems }] = await Promise.all([startedSession(), collect()]);
     if (!isCurrent()) return;
     change({ problems: [...(dropState.peek()?.problems ?? []), ...problems] });
     if (files.length === 0) return;
@@ -123,7 +125,8 @@ export async function dropFiles(collect: () => Promise<DropContents>): Promise<v
     if (isCurrent()) {
       activeCount -= 1;
       if (activeCount === 0) change({ phase: 'idle', progress: undefined });
-      if ((dropState.peek()?.runIds.length ?? 0) === 0) withdrawSource(uri);
+      if (session !== undefined && (dropState.peek()?.runIds.length ?? 0) === 0)
+        withdrawSource(session.uri);
     }
   }
 }
@@ -175,18 +178,31 @@ export function forgetDropped(): void {
   if (wasShown) location.hash = hrefOf({ kind: 'runs' });
 }
 
-function startSession(): Session {
+/** The worker of this session. Its code is loaded with the first files: a page without any goes without it. */
+function startedSession(): Promise<Session> {
+  starting ??= startSession().catch((error: unknown) => {
+    starting = undefined;
+    throw error;
+  });
+  return starting;
+}
+
+async function startSession(): Promise<Session> {
+  const { startWorker } = await import('../worker/start-worker.ts');
   sessionCount += 1;
   const uri = `files:${sessionCount}`;
-  return { ...startWorker(uri, t('The code that reads files cannot be loaded.')), uri };
+  session = { ...startWorker(uri, t('The code that reads files cannot be loaded.')), uri };
+  return session;
 }
 
 function endSession(): void {
+  endedCount += 1;
+  activeCount = 0;
   if (session === undefined) return;
   session.worker.terminate();
   withdrawSource(session.uri);
   session = undefined;
-  activeCount = 0;
+  starting = undefined;
 }
 
 function isOnList(): boolean {

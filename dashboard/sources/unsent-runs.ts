@@ -13,9 +13,14 @@ const opened = signal<readonly SyncTask[]>([]);
 /** The sending of this browser's runs to the service behind the page; undefined where there is none. */
 export const unsentRuns: ReadonlySignal<SyncTask | undefined> = computed(() => opened.value[0]);
 
-let changing: Promise<void> = Promise.resolve();
+/** The view that the page was opened for comes first: sending takes code and requests of its own. */
+const WAIT_MS = 2000;
 
-/** Sends from now on, and again with another key when somebody signs in. */
+let changing: Promise<void> = new Promise((resolve) => {
+  setTimeout(resolve, WAIT_MS);
+});
+
+/** Sends from shortly after the page was opened on, and again with another key when somebody signs in. */
 export function sendUnsentRuns(): void {
   effect(() => {
     if (destinationMark.value === undefined) return;

@@ -20,7 +20,6 @@ import { lossKey } from '../../charts/group.ts';
 import { importOf, runNames } from '../../parts/run-name.ts';
 import { offeredSmallCurves, type ReadSmallCurves } from '../../series/small-curves.ts';
 import { LOSS_PATH } from './columns.ts';
-import { readSmallCurves } from './curve-reading.ts';
 import type { ChosenFacets, FacetValue } from './facet-text.ts';
 import { MAX_ORDER_KEYS, type OrderKey } from './list-order.ts';
 
@@ -133,7 +132,9 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
       return { groups: named, total };
     },
     curves:
-      offeredSmallCurves(store) ?? ((runIds, metric) => readSmallCurves(store, runIds, metric)),
+      offeredSmallCurves(store) ??
+      (async (runIds, metric) =>
+        (await import('./curve-reading.ts')).readSmallCurves(store, runIds, metric)),
     problemOf: (text) => {
       const read = parseRunQuery(text);
       return read.kind === 'error' ? read : undefined;
