@@ -105,8 +105,10 @@ const THEME_ICONS = { system: 'auto', light: 'sun', dark: 'moon' } as const;
 function Header({ isTraining }: { readonly isTraining: boolean }): JSX.Element {
   const { kind } = route.value;
   const theme = themeChoice.value;
+  // Until it is known where runs can be read from, there may be more than one source.
+  const isSingle = source.value !== undefined && (sources.value.length === 1 || kind === 'train');
   return (
-    <header class="header">
+    <header class={isSingle ? 'header is-single' : 'header'}>
       <a class="brand inline" href={hrefOf({ kind: 'runs' })} aria-label={t('Quark, all runs')}>
         <Logo />
         <span>Quark</span>

@@ -170,11 +170,15 @@ function withLoss(row: FoundRun, path: string): FoundRun {
 /** The last value of the loss that most runs have. */
 async function lossPath(store: Store): Promise<string> {
   const { columns } = await findRunColumns(store, { list: 'any' });
-  const keys = columns
-    .filter(({ kind }) => kind === 'metric')
-    .toSorted((a, b) => b.runs - a.runs)
-    .map(({ path }) => path.replace(/^metrics\./, ''));
-  return `metrics.${lossKey(keys) ?? 'loss'}.last`;
+  const keysByRuns = new Map<number, string[]>();
+  for (const { kind, path, runs } of columns) {
+    if (kind !== 'metric') continue;
+    const keys = keysByRuns.get(runs) ?? [];
+    keysByRuns.set(runs, [...keys, path.replace(/^metrics\./, '')]);
+  }
+  const counts = [...keysByRuns.keys()].toSorted((a, b) => b - a);
+  const losses = counts.map((runs) => lossKey(keysByRuns.get(runs) ?? []));
+  return `metrics.${losses.find((key) => key !== undefined) ?? 'loss'}.last`;
 }
 
 function scopeOf({ list, line, facets, within }: TableScope): RunTableScope {
