@@ -20,7 +20,7 @@ import { seriesColor } from '../theme/palette.ts';
 import { curveOf, placedOn } from './chart-data.ts';
 import { isPlainAxis, metricOfAxis } from './plot/chart-settings.ts';
 import type { CurveSpread } from './plot/curve-paths.ts';
-import { viewSettings, zoomOf, zoomTo, type ChartView } from './chart-view.ts';
+import { ALL_PANELS, viewSettings, zoomOf, zoomTo, type ChartView } from './chart-view.ts';
 import { colorIndex, type MetricGroup } from './group.ts';
 import type { ShownCurve } from './legend.tsx';
 import { MetricChart, type ChartBand, type Drawing } from './metric-chart.ts';
@@ -39,6 +39,16 @@ export type PanelContext = {
   readonly extentOf: (axis: XAxis, keys?: readonly string[]) => XRange | undefined;
 };
 
+/** Charts that show the same part of the x axis. */
+export type ChartLink = {
+  /** The name that their range has. */
+  readonly id: string;
+  /** Their metrics, which say from where to where all of it is; undefined: those of all panels. */
+  readonly keys: readonly string[] | undefined;
+};
+
+const LINKED: ChartLink = { id: ALL_PANELS, keys: undefined };
+
 /** What a chart shows, and how. */
 export type ChartProps = {
   readonly group: MetricGroup;
@@ -48,6 +58,8 @@ export type ChartProps = {
   readonly view: ChartView;
   /** What is chosen for this chart; what is chosen for all of the view unless given. */
   readonly settings?: ReadonlySignal<ChartSettings>;
+  /** With which charts it shares its range, undefined with none; unless given, with all of the view where that says so. */
+  readonly link?: ReadonlySignal<ChartLink | undefined>;
   readonly context: ReadonlySignal<PanelContext>;
   /** What a curve is called in the legend; by its metric unless given. */
   readonly nameOf?: (key: string) => string;
@@ -119,26 +131,33 @@ export function useChart(props: ChartProps): ChartState {
   const keys = useKeys(group.keys);
   /** Where the curves begin and end on the axis of a metric, which is known once they are there. */
   const measured = useSignal<XRange | undefined>(undefined);
+  const givenLink = useSignal(props.link);
+  givenLink.value = props.link;
+  const link = useComputed(() => {
+    if (givenLink.value !== undefined) return givenLink.value.value;
+    return view.isLinked.value ? LINKED : undefined;
+  });
   const extent = useComputed((): XRange => {
-    const { axis, isLinked } = settings.value;
+    const { axis } = settings.value;
     const found = isPlainAxis(axis)
-      ? context.value.extentOf(axis, isLinked ? undefined : keys.value)
+      ? context.value.extentOf(axis, link.value === undefined ? keys.value : link.value.keys)
       : measured.value;
     return found ?? { min: 0, max: 1 };
   });
   const curves = useCurves(props, { keys, settings, extent, isOnScreen, measured });
-  const range = useComputed(() => zoomOf(view, group.id) ?? extent.value);
+  const range = useComputed(() => zoomOf(view, link.value?.id ?? group.id) ?? extent.value);
   const zoom: ChartState['zoom'] = (next, joins = false) => {
-    const before = zoomOf(view, group.id);
+    const id = link.peek()?.id ?? group.id;
+    const before = zoomOf(view, id);
     if (before === next) return;
     if (!joins) past.value = [...past.peek(), before].slice(-MOST_PAST);
-    zoomTo(view, group.id, next);
+    zoomTo(view, id, next);
   };
   const zoomBack = (): void => {
     if (past.peek().length === 0) return;
     const before = past.peek().at(-1);
     past.value = past.peek().slice(0, -1);
-    zoomTo(view, group.id, before);
+    zoomTo(view, link.peek()?.id ?? group.id, before);
   };
   const state = { props, settings, host, curves, extent, range, drawn, pointer, past };
   const pointAt = useDrawing(state, drawn, isOnScreen, zoom);

@@ -41,15 +41,14 @@ export type ChartView = {
 /** Stands for all panels where they are linked. */
 export const ALL_PANELS = '*';
 
-/** The zoomed part of a panel; undefined: it shows all. */
-export function zoomOf(view: ChartView, panelId: string): XRange | undefined {
-  return view.zooms.value.get(view.isLinked.value ? ALL_PANELS : panelId);
+/** The zoomed part of a panel, or of the panels that are linked under this name; undefined: all is shown. */
+export function zoomOf(view: ChartView, id: string): XRange | undefined {
+  return view.zooms.value.get(id);
 }
 
-/** Zooms a panel, and with it all that are linked; undefined shows all of it. */
-export function zoomTo(view: ChartView, panelId: string, range: XRange | undefined): void {
+/** Zooms a panel, or all that are linked under this name; undefined shows all. */
+export function zoomTo(view: ChartView, id: string, range: XRange | undefined): void {
   const zooms = new Map(view.zooms.peek());
-  const id = view.isLinked.peek() ? ALL_PANELS : panelId;
   zooms.delete(id);
   // The last one is the one that linking takes over.
   if (range !== undefined) zooms.set(id, range);

@@ -45,7 +45,8 @@ export function followKeys(): void {
   addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing) return;
     const keys = pressedKeys(event);
-    if (!keys.startsWith('ctrl+') && isTyping(event.target)) return;
+    // Undo of what is typed belongs to the field as well.
+    if ((!keys.startsWith('ctrl+') || keys === 'ctrl+z') && isTyping(event.target)) return;
     const action = pageActions.peek().find((each) => each.keys === keys);
     if (action === undefined) return;
     event.preventDefault();

@@ -63,6 +63,7 @@ export function ChoiceFields(props: FieldsProps): JSX.Element {
         step="0.01"
       />
       <Flag {...props} name="skipsOutliers" label={t('Ignore outliers')} />
+      <Flag {...props} name="isLinked" label={t('Link ranges')} />
       <Amount {...props} name="yMin" label={t('Lowest value')} step="any" />
       <Amount {...props} name="yMax" label={t('Highest value')} step="any" />
       {isCrossed([...props.above, own]) && (
@@ -127,7 +128,7 @@ function Choice(
 
 function Flag(
   props: FieldsProps & {
-    readonly name: 'logX' | 'logY' | 'skipsOutliers';
+    readonly name: 'isLinked' | 'logX' | 'logY' | 'skipsOutliers';
     readonly label: string;
   },
 ): JSX.Element {

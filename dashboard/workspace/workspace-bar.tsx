@@ -47,6 +47,15 @@ export function WorkspaceBar(props: {
           {t('Marks and notes')}
         </Button>
       )}
+      {state.past.value.length > 0 && (
+        <Button
+          isSmall
+          title={t('Take the last change of the layout back (Ctrl+Z)')}
+          onClick={() => state.undo()}
+        >
+          {t('Undo')}
+        </Button>
+      )}
       {hiddenCount > 0 && (
         <Button isSmall aria-haspopup="dialog" onClick={setting(open, { kind: 'hidden' })}>
           {tn(hiddenCount, '{count} hidden', '{count} hidden')}

@@ -6,12 +6,13 @@ import { chartSettings, type ChartChoices, type ChartSettings } from 'quark-sdk/
 import { Badges } from '../charts/chart-badges.tsx';
 import { ChartBody } from '../charts/chart-body.tsx';
 import { ChartSave } from '../charts/chart-save.tsx';
-import { useChart, type ChartProps } from '../charts/chart-state.ts';
+import { useChart, type ChartLink, type ChartProps } from '../charts/chart-state.ts';
 
-import { viewSettings } from '../charts/chart-view.ts';
+import { ALL_PANELS, viewSettings } from '../charts/chart-view.ts';
 import { IconButton } from '../parts/controls.tsx';
 import { useOnScreen } from '../parts/hooks.ts';
 import { t } from '../parts/t.ts';
+import { linkOf } from './panel-link.ts';
 import { FORMULA_MARK, type ShownPanel } from './layout.ts';
 import { legendName } from '../charts/group.ts';
 
@@ -40,6 +41,8 @@ type WorkspacePanelProps = {
   readonly source: PanelSource;
   /** What the section says of charts. */
   readonly section: ChartChoices;
+  /** Metrics of all charts of the section. */
+  readonly sectionKeys: readonly string[];
   readonly actions: PanelActions;
   /** The panel that is dragged; undefined for none. */
   readonly dragged: Signal<Dragged | undefined>;
@@ -91,7 +94,8 @@ function DrawnPanel(props: WorkspacePanelProps): JSX.Element {
   const { actions, shown } = props;
   const { title } = shown;
   const settings = useSettings(props);
-  const chart = useChart({ ...chartPropsOf(props), settings });
+  const link = useLink(props);
+  const chart = useChart({ ...chartPropsOf(props), link, settings });
   const isWide = (shown.panel.width ?? 1) >= WHOLE_WIDTH;
   return (
     <>
@@ -170,10 +174,11 @@ function panelAt(x: number, y: number): string | undefined {
 
 /** The same chart without its frame, as large as what it is in. */
 export function FullPanel(
-  props: Pick<WorkspacePanelProps, 'shown' | 'source' | 'section'>,
+  props: Pick<WorkspacePanelProps, 'shown' | 'source' | 'section' | 'sectionKeys'>,
 ): JSX.Element {
   const settings = useSettings(props);
-  const chart = useChart({ ...chartPropsOf(props), settings });
+  const link = useLink(props);
+  const chart = useChart({ ...chartPropsOf(props), link, settings });
   return (
     <div class="panel panel-full">
       <ChartBody chart={chart} />
@@ -216,8 +221,32 @@ function useSettings({
       smoothing: smoothing.kind,
       smoothingAmount: smoothing.amount,
     };
-    // Zooms are linked for all panels or for none.
-    return { ...chartSettings([workspace, ...own.value]), isLinked };
+    return chartSettings([workspace, ...own.value]);
+  });
+}
+
+/** The charts that this one shares its range with, as its panel, its section and the workspace say. */
+function useLink({
+  section,
+  sectionKeys,
+  shown,
+  source,
+}: Pick<WorkspacePanelProps, 'section' | 'sectionKeys' | 'shown' | 'source'>): ReadonlySignal<
+  ChartLink | undefined
+> {
+  const given = useSignal({ section, sectionKeys, shown });
+  const before = given.peek();
+  const isSame =
+    before.section === section &&
+    before.shown.panel === shown.panel &&
+    before.shown.sectionId === shown.sectionId &&
+    before.sectionKeys.join('|') === sectionKeys.join('|');
+  if (!isSame) given.value = { section, sectionKeys, shown };
+  return useComputed(() => {
+    const { section: choices, sectionKeys: keys, shown: panel } = given.value;
+    const { value: isLinked } = source.view.isLinked;
+    const id = linkOf(isLinked, choices, panel.panel, panel.sectionId);
+    return id === undefined ? undefined : { id, keys: id === ALL_PANELS ? undefined : keys };
   });
 }
 

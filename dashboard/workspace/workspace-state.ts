@@ -24,6 +24,9 @@ import { EMPTY_VIEW } from './layout.ts';
 /** A longer layout is not remembered in this browser: it has a few megabytes for all of the page. */
 const MAX_REMEMBERED_CHARS = 300_000;
 
+/** Changes of the layout that can be taken back. */
+const MOST_PAST = 50;
+
 /** What a workspace is made of. */
 export type WorkspaceParts = {
   readonly store: Store;
@@ -48,6 +51,8 @@ export class WorkspaceState {
   readonly isRead: Signal<boolean> = signal(false);
   /** Whether what is shown differs from what is saved. */
   readonly isChanged: ReadonlySignal<boolean>;
+  /** What was shown before each of the last changes, the latest last. */
+  readonly past: Signal<readonly ChartsView[]> = signal([]);
   /** The name that was opened or given last: another one comes from the address. */
   #named = '';
   readonly #store: Store;
@@ -97,7 +102,19 @@ export class WorkspaceState {
 
   /** Changes what is shown. */
   edit(change: (view: ChartsView) => ChartsView): void {
-    this.view.value = change(this.view.value);
+    const before = this.view.peek();
+    const after = change(before);
+    if (after === before) return;
+    this.past.value = [...this.past.peek(), before].slice(-MOST_PAST);
+    this.view.value = after;
+  }
+
+  /** Takes the last change back. */
+  undo(): void {
+    const before = this.past.peek().at(-1);
+    if (before === undefined) return;
+    this.past.value = this.past.peek().slice(0, -1);
+    this.view.value = before;
   }
 
   /** Shows the view that the address names by now. */
@@ -113,6 +130,7 @@ export class WorkspaceState {
       if (name === '') {
         this.saved.value = undefined;
         this.#call('');
+        this.past.value = [];
         this.view.value = EMPTY_VIEW;
         return;
       }
@@ -166,7 +184,7 @@ export class WorkspaceState {
   /** Back to what is saved, or to what comes by itself. */
   reset(): void {
     const { value: saved } = this.saved;
-    if (saved === undefined) this.view.value = EMPTY_VIEW;
+    if (saved === undefined) this.edit(() => EMPTY_VIEW);
     else this.#show(saved);
   }
 
@@ -225,6 +243,7 @@ export class WorkspaceState {
     applyChoices(this.charts, saved.view);
     this.saved.value = saved;
     this.#call(saved.name);
+    this.past.value = [];
     this.view.value = saved.view;
   }
 

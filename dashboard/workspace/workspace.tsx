@@ -129,6 +129,13 @@ function useWorkspaceActions(
 ): void {
   useActions(() => [
     {
+      id: 'workspace.undo',
+      title: t('Undo the last change of the layout'),
+      section: t('Charts'),
+      keys: 'ctrl+z',
+      run: () => state.undo(),
+    },
+    {
       id: 'workspace.find',
       title: t('Find a chart'),
       section: t('Charts'),
@@ -267,7 +274,7 @@ function Grid(
 ): JSX.Element {
   const { columns, dragged, layout, panels, source } = props;
   const ids = panels.map(({ id }) => id);
-  const sections = new Map(layout.value.sections.map((one) => [one.id, one.section]));
+  const sections = new Map(layout.value.sections.map((one) => [one.id, one]));
   return (
     <div
       class="chart-grid"
@@ -279,13 +286,18 @@ function Grid(
           key={shown.id}
           shown={shown}
           source={source}
-          section={props.section?.section ?? sections.get(shown.sectionId) ?? NOTHING}
+          section={props.section?.section ?? sections.get(shown.sectionId)?.section ?? NOTHING}
+          sectionKeys={keysOfSection(sections.get(shown.sectionId))}
           dragged={dragged}
           actions={panelActions(props, shown, ids)}
         />
       ))}
     </div>
   );
+}
+
+function keysOfSection(section: ShownSection | undefined): readonly string[] {
+  return section?.panels.flatMap(({ keys }) => keys) ?? [];
 }
 
 function Dialogs(props: Parts): JSX.Element | null {
@@ -314,11 +326,17 @@ function Dialogs(props: Parts): JSX.Element | null {
   const { id: wanted } = now;
   const shown = all.find(({ id }) => id === wanted);
   if (shown === undefined) return null;
-  const section = sections.find(({ id }) => id === shown.sectionId)?.section ?? NOTHING;
+  const home = sections.find(({ id }) => id === shown.sectionId);
+  const section = home?.section ?? NOTHING;
   if (now.kind === 'full')
     return (
       <PageDialog title={shown.title} class="full-dialog" onClose={onClose}>
-        <FullPanel shown={shown} source={source} section={section} />
+        <FullPanel
+          shown={shown}
+          source={source}
+          section={section}
+          sectionKeys={keysOfSection(home)}
+        />
       </PageDialog>
     );
   return (

@@ -2,6 +2,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { changedNotes } from './notes-conflict.ts';
 import { makeChanges } from '../../changes/page-changes.ts';
 import { noting } from '../../changes/run-edits.ts';
 import type { ChangeTarget } from '../../changes/run-acts.ts';
@@ -58,22 +59,12 @@ export function RunNotes(props: NotesProps): JSX.Element | null {
   );
 }
 
-function NotesForm(
-  props: Omit<NotesProps, 'canEdit' | 'notes'> & { readonly notes: string },
-): JSX.Element {
+function NotesForm(props: SavedNotes): JSX.Element {
   const { isEditing, notes, target } = props;
   const text = useSignal(notes);
   const shown = useSignal<'write' | 'preview'>('write');
-  const isBusy = useSignal(false);
-  /** What the notes were when the form was opened: somebody else may change them meanwhile. */
-  const before = useRef(notes);
+  const { before, isBusy, save, theirs } = useSaving({ isEditing, notes, target }, text);
   const left = MAX_CHARS - text.value.length;
-  const save = async (): Promise<void> => {
-    isBusy.value = true;
-    const said = text.value.trim();
-    await makeChanges([noting(target, said === '' ? undefined : said)]);
-    isEditing.value = false;
-  };
   return (
     <form
       class="run-notes card"
@@ -98,10 +89,17 @@ function NotesForm(
           shown.value = value;
         }}
       />
-      {notes !== before.current && (
-        <Warning>
-          {t('Somebody has changed the notes since you began. Saving puts yours over them.')}
-        </Warning>
+      {theirs.value === undefined ? (
+        notes !== before.current && (
+          <Warning>{t('Somebody has changed the notes since you began.')}</Warning>
+        )
+      ) : (
+        <TheirNotes
+          text={theirs.value}
+          onTake={() => {
+            text.value = theirs.peek() ?? '';
+          }}
+        />
       )}
       {shown.value === 'write' ? (
         <NotesField text={text} />
@@ -112,6 +110,63 @@ function NotesForm(
       )}
       <NotesFoot left={left} isBusy={isBusy.value} onCancel={setting(isEditing, false)} />
     </form>
+  );
+}
+
+type SavedNotes = Omit<NotesProps, 'canEdit' | 'notes'> & { readonly notes: string };
+
+/** Saves what was written, and asks first where somebody else has written meanwhile. */
+function useSaving(
+  { isEditing, notes, target }: SavedNotes,
+  text: Signal<string>,
+): {
+  readonly before: { readonly current: string };
+  readonly isBusy: Signal<boolean>;
+  readonly theirs: Signal<string | undefined>;
+  readonly save: () => Promise<void>;
+} {
+  const isBusy = useSignal(false);
+  /** What the notes were when the form was opened: somebody else may change them meanwhile. */
+  const before = useRef(notes);
+  /** What somebody else wrote meanwhile, as it was when this was last asked about. */
+  const theirs = useSignal<string | undefined>(undefined);
+  const save = async (): Promise<void> => {
+    isBusy.value = true;
+    const asked = theirs.peek();
+    const found = await changedNotes(target, asked ?? before.current);
+    if (found !== undefined) {
+      theirs.value = found;
+      isBusy.value = false;
+      return;
+    }
+    const said = text.value.trim();
+    await makeChanges([noting(target, said === '' ? undefined : said)]);
+    isEditing.value = false;
+  };
+  return { before, isBusy, save, theirs };
+}
+
+/** What somebody else wrote meanwhile: nothing was saved yet. */
+function TheirNotes(props: { readonly text: string; readonly onTake: () => void }): JSX.Element {
+  return (
+    <Warning>
+      <p>
+        {t(
+          'Not saved: somebody has changed the notes since you began. “Save” now puts yours over these.',
+        )}
+      </p>
+      <pre
+        class="code notes-theirs"
+        tabIndex={0}
+        aria-label={t('Notes of somebody else')}
+        role="region"
+      >
+        {props.text === '' ? t('(no notes)') : props.text}
+      </pre>
+      <Button isSmall onClick={props.onTake}>
+        {t('Go on from these')}
+      </Button>
+    </Warning>
   );
 }
 
