@@ -101,7 +101,11 @@ export function knownFactsOf(run: StoredRun): FactsByPath {
 
 /** Whether a run is one of those that a condition asks for. */
 export function isFound(run: StoredRun, where: RunCondition, isLive: boolean): boolean {
-  const facts = knownFactsOf(run);
+  return meetsFacts(knownFactsOf(run), where, isLive);
+}
+
+/** Whether a run with these facts is one of those that a condition asks for. */
+export function meetsFacts(facts: FactsByPath, where: RunCondition, isLive: boolean): boolean {
   const all = isLive ? new Map(facts).set(LIVE_PATH, [true]) : facts;
   return meetsCondition(all, where);
 }

@@ -44,6 +44,7 @@ import {
 import type { CurveQuery, RunCurves } from './curves.ts';
 import type { DocumentCalls } from './documents.ts';
 import type { RowSpill } from './row-spill.ts';
+import type { IndexFeed } from './run-feed.ts';
 import {
   checkLeaseClaim,
   checkNote,
@@ -400,6 +401,8 @@ export interface LocalStore {
   putBlobNow(sha256: string, bytes: Uint8Array<ArrayBuffer>): void;
   /** Saves rows that are not appended yet. Only the IndexedDB store has it, because tabs and workers end without notice. */
   readonly spill: RowSpill;
+  /** What an index of its runs follows, in a store that answers no questions about many runs itself. */
+  readonly runFeed: IndexFeed;
 }
 
 /** Rows of a table of a run that were deleted. */

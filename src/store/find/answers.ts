@@ -16,9 +16,8 @@ import {
   type RunQuestionOrder,
   type RunValue,
 } from '../../records/run-question.ts';
-import { knownFactsOf, isFound, whereOf } from '../run-facts.ts';
+import { meetsFacts, whereOf } from '../run-facts.ts';
 import { compareText } from '../run-rules.ts';
-import type { StoredRun } from '../store.ts';
 import { countColumns } from './columns.ts';
 import { facetsOf, sumGroups } from './groups.ts';
 import {
@@ -31,13 +30,22 @@ import {
   type RunWithFacts,
 } from './known-run.ts';
 
-/** Answers a question about these runs. @param live ids of runs that sessions are at work on */
-export function answerOf(
-  runs: Iterable<StoredRun>,
+/** What an answer says of a run beside its facts. */
+export type FoundRunHead = RunWithFacts['run'];
+
+/**
+ * Answers a question about these runs.
+ *
+ * @param live ids of runs that sessions are at work on
+ * @param factsOf the facts of one of the runs, without whether it is live
+ */
+export function answerOf<R extends FoundRunHead>(
+  runs: Iterable<R>,
   question: TableQuestion,
   live: ReadonlySet<string>,
+  factsOf: (run: R) => FactsByPath,
 ): TableAnswer {
-  const found = runsOf(runs, question, live);
+  const found = runsOf(runs, question, live, factsOf);
   switch (question.kind) {
     case 'rows':
       return rowsOf(found, question);
@@ -55,10 +63,11 @@ export function answerOf(
 }
 
 /** The runs that a question is about, in no order. */
-function runsOf(
-  runs: Iterable<StoredRun>,
+function runsOf<R extends FoundRunHead>(
+  runs: Iterable<R>,
   question: TableQuestion,
   live: ReadonlySet<string>,
+  factsOf: (run: R) => FactsByPath,
 ): readonly RunWithFacts[] {
   const where = whereOf(question);
   const found: RunWithFacts[] = [];
@@ -67,8 +76,9 @@ function runsOf(
     if (question.archived !== undefined && question.archived === (run.archivedAtMs === undefined))
       continue;
     const isLive = run.status === 'running' && live.has(run.id);
-    if (where !== undefined && !isFound(run, where, isLive)) continue;
-    found.push({ run, facts: knownFactsOf(run), isLive });
+    const facts = factsOf(run);
+    if (where !== undefined && !meetsFacts(facts, where, isLive)) continue;
+    found.push({ run, facts, isLive });
   }
   return found;
 }

@@ -4,15 +4,18 @@ import {
   type TableAnswer,
   type TableQuestion,
 } from '../../records/run-question.ts';
+import { knownFactsOf } from '../run-facts.ts';
 import type { Store } from '../store.ts';
 import { answerOf } from './answers.ts';
+import { runIndexOf } from './run-index.ts';
 
 /** Asks a store, or answers from all of its runs where it cannot. @throws {QuarkError} `invalid_input` */
 export async function askRunsOf(
-  store: Pick<Store, 'askRuns' | 'listRuns' | 'listLeases'>,
+  store: Pick<Store, 'askRuns' | 'listRuns' | 'listLeases' | 'runFeed'>,
   question: TableQuestion,
 ): Promise<TableAnswer> {
   checkTableQuestion(question);
+  if (store.runFeed !== undefined) return runIndexOf(store.runFeed).ask(question);
   return (await store.askRuns?.(question)) ?? answerFromRuns(store, question);
 }
 
@@ -29,5 +32,5 @@ export async function answerFromRuns(
     }),
     store.listLeases(),
   ]);
-  return answerOf(runs, question, new Set(leases.map(({ runId }) => runId)));
+  return answerOf(runs, question, new Set(leases.map(({ runId }) => runId)), knownFactsOf);
 }

@@ -25,13 +25,14 @@ import {
   type IdbTombstone,
   type IdbTransaction,
 } from './idb-layout.ts';
+import { noteRunChange } from './idb-run-feed.ts';
 import { removeIdbProject } from './idb-projects.ts';
 
 type Transaction = IdbTransaction<'readonly'> | IdbTransaction<'readwrite'>;
 
 /** What holds segments and their state, by keys that begin with the run. */
 const RUN_STORES = ['counters', 'manifests', 'bytes', 'merged', 'replacements'] as const;
-const CHANGED: IdbStoreName[] = ['runs', 'deletedRuns', 'leases'];
+const CHANGED: IdbStoreName[] = ['runs', 'deletedRuns', 'leases', 'notes'];
 
 /** The calls that delete, archive and restore runs of a database. */
 export function idbDeletion(
@@ -45,7 +46,7 @@ export function idbDeletion(
     archivedAtMs: number | undefined,
   ): Promise<StoredRun> => {
     const next = copyRun(withArchived(run, archivedAtMs), run.revision + 1);
-    await tx.objectStore('runs').put(next);
+    await Promise.all([tx.objectStore('runs').put(next), noteRunChange(tx, run, next)]);
     return next;
   };
   return {
@@ -59,6 +60,7 @@ export function idbDeletion(
         await Promise.all([
           tx.objectStore('deletedRuns').put({ ...tombstone, run }),
           tx.objectStore('runs').delete(runId),
+          noteRunChange(tx, run, undefined),
           tx.objectStore('leases').delete(keysUnder([runId])),
         ]);
         return tombstone;
@@ -78,6 +80,7 @@ export function idbDeletion(
         if (deleted.run === undefined) throw runPurged(runId);
         await Promise.all([
           tx.objectStore('runs').put(deleted.run),
+          noteRunChange(tx, undefined, deleted.run),
           tx.objectStore('deletedRuns').delete(runId),
         ]);
         return deleted.run;

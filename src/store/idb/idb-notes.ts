@@ -1,6 +1,7 @@
 /** Notes, the overview and forgetting in IndexedDB. */
 import { findDeleted } from './idb-deletion.ts';
 import type { IdbConnection } from './idb-connection.ts';
+import { noteRunChange } from './idb-run-feed.ts';
 import { AFTER_NAMES, keysUnder, type IdbStoreName, type IdbTransaction } from './idb-layout.ts';
 import { isUnchanged } from '../run-rules.ts';
 import type { StoreNotes, StoreSurvey, StreamState } from '../store.ts';
@@ -44,13 +45,16 @@ export function idbNotes(connection: IdbConnection): StoreNotes {
           'merged',
           'replacements',
           'deletedRuns',
+          'notes',
         ],
         async (tx) => {
           if (!isUnchanged(expected, await snapshotIn(tx, runId))) return false;
+          const run = await tx.objectStore('runs').get(runId);
           // What a deleted run had is there until it is purged or restored.
           if ((await findDeleted(tx, [runId])).size > 0) return true;
           await Promise.all([
             tx.objectStore('runs').delete(runId),
+            noteRunChange(tx, run, undefined),
             tx.objectStore('leases').delete(all),
             tx.objectStore('counters').delete(all),
             tx.objectStore('manifests').delete(all),

@@ -13,6 +13,8 @@ import { holdProject, listIdbProjects, removeIdbProject, countInIdb } from './id
 import { IdbConnection } from './idb-connection.ts';
 import type { IdbTransaction } from './idb-layout.ts';
 import { beginNewLog } from './idb-log.ts';
+import type { IndexFeed } from '../run-feed.ts';
+import { idbRunFeed, noteRunChange } from './idb-run-feed.ts';
 import { idbNotes } from './idb-notes.ts';
 import { IdbSpill } from './idb-spill.ts';
 import { pageStorage } from '../storage-spill.ts';
@@ -78,6 +80,7 @@ class IdbStore implements StoreDriver {
   readonly listDeletedRuns: Store['listDeletedRuns'];
   readonly purgeDeletedRuns: Store['purgeDeletedRuns'];
   readonly #connection: IdbConnection;
+  readonly runFeed: IndexFeed;
   readonly #clock: Pick<Clock, 'now'>;
   spill?: IdbSpill;
 
@@ -85,6 +88,7 @@ class IdbStore implements StoreDriver {
     this.uri = uri;
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
     this.#connection = connection;
+    this.runFeed = idbRunFeed(connection, clock);
     this.#clock = clock;
     this.notes = idbNotes(connection);
     const deletion = idbDeletion(connection, clock, uri);
@@ -141,7 +145,7 @@ class IdbStore implements StoreDriver {
       if ((await runs.getKey(run.id)) !== undefined) throw runIdTaken(run.id);
       const stored = copyRun(await countInIdb(tx, run), 1);
       await holdProject(tx, run);
-      await runs.put(stored);
+      await Promise.all([runs.put(stored), noteRunChange(tx, undefined, stored)]);
       return stored;
     });
 
@@ -167,7 +171,7 @@ class IdbStore implements StoreDriver {
         if (stored === undefined) throw new RunNotFoundError(run.id, this.uri);
         if (stored.revision !== run.revision) return { kind: 'conflict', run: stored };
         const next = await countInIdb(tx, revisedRun(run, stored));
-        await runs.put(next);
+        await Promise.all([runs.put(next), noteRunChange(tx, stored, next)]);
         return { kind: 'updated', run: next };
       },
     );
