@@ -107,7 +107,16 @@ async function findFirst(descriptor: URL, openGallery: OpenGallery): Promise<Sou
     if (typeof told.storage !== 'string') return undefined;
     const uri = new URL(told.storage, descriptor).href.replace(/\/$/, '');
     meetServer(uri, 'key' in told && told.key === 'needed');
-    return { id: 'server', label: t('Server'), hint: t('Runs served at {uri}', { uri }), uri };
+    return {
+      id: 'server',
+      get label() {
+        return t('Server');
+      },
+      get hint() {
+        return t('Runs served at {uri}', { uri });
+      },
+      uri,
+    };
   } catch {
     // A file server answers with something else or not at all: then there is no Quark server.
     return undefined;
@@ -123,8 +132,12 @@ function galleryAt(descriptor: URL, index: unknown, open: OpenGallery): Source {
   });
   return {
     id: 'gallery',
-    label: t('Gallery'),
-    hint: t('Runs that lie beside this page as files'),
+    get label() {
+      return t('Gallery');
+    },
+    get hint() {
+      return t('Runs that lie beside this page as files');
+    },
     uri,
     title: titleIn(index),
   };

@@ -16,6 +16,9 @@ const NAMES: Readonly<Record<string, () => string>> = {
   is_cross_origin_isolated: () => t('cross-origin isolated'),
   git_branch: () => t('branch'),
   git_has_changes: () => t('uncommitted changes'),
+  platform: () => t('platform'),
+  architecture: () => t('architecture'),
+  time_zone: () => t('time zone'),
   user_agent: () => t('browser'),
 };
 
