@@ -4,6 +4,7 @@ import { wrapStore, type Around } from '../../store/front.ts';
 import type { Store } from '../../store/store.ts';
 import type { AuditAction } from '../../wire/audit-messages.ts';
 import type { Actor, AuditAct, AuditLog } from './audit-log.ts';
+import { findDocument } from '../../workspace/documents.ts';
 import { ownerOf } from './principal.ts';
 
 /** Who asks, of which space as the database names it. */
@@ -65,16 +66,10 @@ async function recorded(
 ): Promise<unknown> {
   const { ownerId, name } = ownerOf(storedName);
   const line = { ...actor, ...act, ownerId, space: name };
-  // Requests about runs that were never there leave no lines, of which anybody could make any number.
-  const mayBeThere =
-    act.target.kind === 'space' ||
-    act.action === 'run.restore' ||
-    (act.target.kind === 'project'
-      ? (await store.listProjects()).some(({ name: project }) => project === act.target.id)
-      : (await store.findRun(act.target.id)) !== undefined);
-  if (!mayBeThere) {
+  if (!(await mayBeThere(store, act))) {
     const result = await call();
-    await audit.record(line);
+    // A document that was not there: see below.
+    if (result !== false) await audit.record(line);
     return result;
   }
   await audit.record(line);
@@ -85,4 +80,19 @@ async function recorded(
     await audit.record({ ...line, detail: { ...act.detail, failed } });
     throw error;
   }
+}
+
+/** Requests about what was never there leave no lines, of which anybody could make any number. */
+async function mayBeThere(
+  store: Store,
+  { action, detail, target }: Pick<AuditAct, 'action' | 'target' | 'detail'>,
+): Promise<boolean> {
+  if (target.kind === 'space' || action === 'run.restore') return true;
+  if (target.kind !== 'project') return (await store.findRun(target.id)) !== undefined;
+  if (action === 'document.delete')
+    return (
+      (await findDocument(store, target.id, String(detail?.['kind']), String(detail?.['id']))) !==
+      undefined
+    );
+  return (await store.listProjects()).some(({ name }) => name === target.id);
 }
