@@ -68,11 +68,16 @@ export function endpointAt(path: string): Endpoint | undefined {
   return ENDPOINTS.find(({ pattern }) => pattern.test(path));
 }
 
+/** As an `Allow` header lists them. */
+const METHODS_IN_ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
+
 /** The methods of a group at a path, with HEAD beside GET; those that only read where nothing can be written. */
 export function methodsAt(path: string, wanted: RouteGroup, isWritable = true): readonly string[] {
   const { group, methods: all } = endpointAt(path) ?? { group: undefined, methods: [] };
   const methods = all.filter(({ isRead }) => group === wanted && (isRead || isWritable));
-  return methods.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const open = new Set<string>(methods.map(({ method }) => method));
+  if (open.has('GET')) open.add('HEAD');
+  return METHODS_IN_ORDER.filter((method) => open.has(method));
 }
 
 /** Whether a path is the API's. */

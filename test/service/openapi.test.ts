@@ -260,6 +260,15 @@ describe('the description of the API', () => {
     const { silences } = await (await get(`/runs/${RUN_ID}/silences`)).json();
     expect(silences).toMatchObject([{ rule_id: 'plateau', metric_key: 'val/loss', by: 'kim' }]);
     expect(await remote.unsilenceAlerts?.(RUN_ID, about)).toBeGreaterThan(0);
+    const ids = await remote.askRuns?.({ kind: 'ids', limit: 5 });
+    expect(ids).toEqual({ kind: 'ids', ids: [RUN_ID], total: 1 });
+    const by = ['status'];
+    const facets = await remote.askRuns?.({ kind: 'facets', by, limit: 5 });
+    expect(facets).toMatchObject({ facets: [{ path: 'status', more: 0, missing: 0 }] });
+    const orderBy = [{ path: 'id', isDescending: false }];
+    const page = { orderBy, columns: by, limit: 5, offset: 0, after: '' };
+    const rows = await remote.askRuns?.({ kind: 'rows', ...page });
+    expect(rows).toMatchObject({ rows: [{ id: RUN_ID }], total: 1 });
     const document = { kind: 'report', id: 'one', name: 'One', body: '{}' };
     expect(await remote.putDocument?.('digits', document, 0)).toMatchObject({ kind: 'updated' });
     expect(await remote.putDocument?.('digits', document, 0)).toMatchObject({ kind: 'conflict' });
@@ -282,7 +291,9 @@ describe('the description of the API', () => {
     await get('/batches?run=run_two&run=run_nobody');
     await get('/runs/run_two/tables/metrics/rows');
     await remote.renewLease(RUN_ID, 'gone', 0.001);
-    expect(await remote.lapsedLeases?.(RUN_ID)).toMatchObject([{ holder: 'gone' }]);
+    await expect
+      .poll(() => remote.lapsedLeases?.(RUN_ID), { interval: 2 })
+      .toMatchObject([{ holder: 'gone' }]);
     const session = await TrainingSession.startRun({ project: 'digits', storage: remote });
     new MetricsLogger(session).log('loss', Number.NaN, { step: 1 });
     await session.endRun();
