@@ -198,7 +198,7 @@ it(
     await page.reload();
     await page.locator('.waterfall-chosen').getByText('Read weights').waitFor();
     expect(await bars.filter({ hasText: 'Epoch' }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByRole('button', { name: 'Show all', exact: true }).click();
     await bars.filter({ hasText: 'Epoch' }).first().waitFor();
     await page.getByText('Scopes as a table').click();
     const row = page.getByRole('row', { name: /Evaluation/ });

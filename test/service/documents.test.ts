@@ -36,10 +36,18 @@ it('guests read the documents of projects that are shared with them, and of no o
   expect((await listDocuments(guest, 'open')).map(({ id }) => id)).toEqual(['one']);
   expect(await findDocument(guest, 'closed', 'report', 'one')).toBeUndefined();
   expect(await listDocuments(guest, 'closed')).toEqual([]);
-  await expect(putDocument(guest, 'open', { ...REPORT, name: 'Two' }, 1)).rejects.toMatchObject({ name: 'SessionStoreError' });
-  await expect(deleteDocument(guest, 'open', 'report', 'one')).rejects.toMatchObject({ name: 'SessionStoreError' });
-  await expect(putDocument(guest, 'closed', { ...REPORT, id: 'new' }, 0)).rejects.toMatchObject({ name: 'SessionStoreError' });
-  await expect(deleteDocument(guest, 'closed', 'report', 'one')).rejects.toMatchObject({ name: 'SessionStoreError' });
+  await expect(putDocument(guest, 'open', { ...REPORT, name: 'Two' }, 1)).rejects.toMatchObject({
+    name: 'SessionStoreError',
+  });
+  await expect(deleteDocument(guest, 'open', 'report', 'one')).rejects.toMatchObject({
+    name: 'SessionStoreError',
+  });
+  await expect(putDocument(guest, 'closed', { ...REPORT, id: 'new' }, 0)).rejects.toMatchObject({
+    name: 'SessionStoreError',
+  });
+  await expect(deleteDocument(guest, 'closed', 'report', 'one')).rejects.toMatchObject({
+    name: 'SessionStoreError',
+  });
   const stranger = await ask(service.port, '/api/v1/projects/open/documents', {
     headers: { ...bearer(eve), 'quark-space': 'alice:default' },
   });
