@@ -1,4 +1,4 @@
-/** One report: read, and written in place. */
+/** One report: read, and edited where it is shown. */
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';

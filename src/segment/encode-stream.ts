@@ -19,7 +19,7 @@ import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 /** Makes the pieces of one stream: the start, any number of batches, the end. */
 export type StreamEncoder = {
   readonly start: () => Uint8Array<ArrayBuffer>;
-  /** A record batch, with the dictionaries it points into; they take the place of those before. */
+  /** A record batch, with the dictionaries it points into; they replace those before. */
   readonly rows: (batch: RowBatch) => Uint8Array<ArrayBuffer>;
   readonly end: () => Uint8Array<ArrayBuffer>;
 };

@@ -8,7 +8,7 @@ import { t } from '../../parts/t.ts';
 import type { MediaRun } from '../media-feed.ts';
 import type { TextMode } from './base-text.ts';
 
-/** A longer list of steps is cut: an address still names any of them. */
+/** A longer list of steps is cut: an address names any of them. */
 const MAX_LISTED_STEPS = 2000;
 
 /** The tools above texts. */
