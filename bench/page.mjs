@@ -11,9 +11,11 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
+import { runnerImport } from 'vite';
 import { CHROMIUM_ARGS, findChromium } from '../scripts/chromium.mjs';
 import { report } from './harness.mjs';
 
+const root = fileURLToPath(new URL('../', import.meta.url));
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 const sizeOf = (name, usual) => Number(process.env[`QUARK_BENCH_PAGE_${name}`] ?? usual);
 const METRICS = sizeOf('METRICS', 500);
@@ -24,16 +26,17 @@ const ROWS_PER_FLUSH = 50_000;
 
 /** Records both into a folder; says which run is the long one. */
 async function record(folder) {
-  const { MetricsLogger, startRun } = await import(`${dist}index.js`);
+  const { MetricsLogger, openStorage, startRun } = await import(`${dist}index.js`);
+  // Records alone, as the tests of lists make them: a minute instead of half an hour.
+  const { module } = await runnerImport(`${root}test/support/made-runs.ts`, {
+    configFile: false,
+    logLevel: 'error',
+  });
+  const store = await openStorage(`file:${folder}`);
+  await module.makeRuns(store, RUNS);
+  await store.close();
   const start = (name) =>
     startRun({ project: 'bench', name, storageDir: folder, handleSignals: false });
-  for (let at = 0; at < RUNS; at++) {
-    const session = await start(`run ${at}`);
-    const metrics = new MetricsLogger(session);
-    for (let step = 0; step < 3; step++) metrics.log('train/loss', Math.random(), { step });
-    await session.endRun('completed');
-    await session.close();
-  }
   const session = await start('long');
   const metrics = new MetricsLogger(session, { batchSize: ROWS_PER_FLUSH });
   const keys = Array.from({ length: METRICS }, (_, at) => `group${at % 20}/metric_${at}`);
@@ -157,7 +160,37 @@ async function listOfRuns(browser, page, url) {
   });
   await page.waitForTimeout(1000);
   await page.mouse.move(600, 600);
-  return { firstMs, scroll: await measured(browser, page, 120, () => wheel(page, 90, 240)) };
+  const scroll = await measured(browser, page, 120, () => wheel(page, 90, 240));
+  await page.evaluate(() => document.querySelector('.table-frame').scrollTo(0, 0));
+  await page.waitForTimeout(500);
+  const sortMs = await untilOtherRow(page, undefined);
+  // Every eighth run.
+  const filterMs = await untilOtherRow(page, 'config.seed = 4 and tag:baseline');
+  return { firstMs, scroll, sortMs, filterMs };
+}
+
+/** From the line that is typed, or a click on the head of the loss, to the frame after the one whose first row is another run. */
+async function untilOtherRow(page, line) {
+  return page.evaluate(async (typed) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const first = () => document.querySelector('.run-row')?.dataset.run;
+    const row = first();
+    const before = performance.now();
+    if (typed === undefined)
+      [...document.querySelectorAll('thead .sort')]
+        .find((head) => head.textContent.startsWith('Loss'))
+        .click();
+    else {
+      const field = document.querySelector('#runs-query');
+      field.focus();
+      field.value = typed;
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    }
+    while (first() === row) await frame();
+    await frame();
+    return performance.now() - before;
+  }, line);
 }
 
 async function longRun(browser, page, url, runId) {
@@ -229,6 +262,8 @@ try {
     row(`load of the machine (two cores)`, loadavg()[0], 'processes'),
     row(`list of ${RUNS} runs: first row`, runs.firstMs, 'ms', 'at most 300'),
     ...moving('list: scrolling', runs.scroll),
+    row('list: sorted by loss', runs.sortMs, 'ms', 'at most 100'),
+    row('list: filtered by configuration and tag', runs.filterMs, 'ms', 'at most 100'),
     row(`run of ${METRICS} x ${POINTS}: first chart`, run.firstMs, 'ms', 'at most 500'),
     ...moving('run: scrolling while it is read', run.reading),
     row('run: all of it read', run.readMs / 1000, 's'),
