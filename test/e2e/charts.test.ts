@@ -99,7 +99,8 @@ describe('the charts', () => {
       const long = panel(page, 'perf/long').locator('.u-over');
       // Drawn when it comes near the screen.
       await panel(page, 'perf/long').scrollIntoViewIfNeeded();
-      await long.scrollIntoViewIfNeeded();
+      // Drawn anew at its own height: a plot that was found may be gone a moment later.
+      await expect.poll(() => long.boundingBox({ timeout: 1000 }).catch(() => null)).not.toBeNull();
       const box = await long.boundingBox();
       if (box === null) throw new Error('The plot is not shown.');
       await page.mouse.move(box.x + box.width * 0.9, box.y + box.height / 2);
