@@ -199,21 +199,23 @@ function OfferedColumn({ offered }: { readonly offered: Offered }): JSX.Element 
       </li>
     );
   return (
-    <li class="row wrap gap-6 picker-row" role="group" aria-label={offered.title}>
-      {about}
-      <span class="row gap-5 wrap">
-        {offered.choices.map(({ path, label }) => (
-          <button
-            key={path}
-            type="button"
-            class="chip chip-small"
-            aria-pressed={shown.has(path)}
-            onClick={() => toggle(path)}
-          >
-            {label}
-          </button>
-        ))}
-      </span>
+    <li>
+      <div class="row wrap gap-6 picker-row" role="group" aria-label={offered.title}>
+        {about}
+        <span class="row gap-5 wrap">
+          {offered.choices.map(({ path, label }) => (
+            <button
+              key={path}
+              type="button"
+              class="chip chip-small"
+              aria-pressed={shown.has(path)}
+              onClick={() => toggle(path)}
+            >
+              {label}
+            </button>
+          ))}
+        </span>
+      </div>
     </li>
   );
 }

@@ -11,6 +11,7 @@ import {
   type Store,
 } from 'quark-sdk';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { recordToldRuns } from '../support/told-run.ts';
 import { recordMediaRun } from '../support/media-run.ts';
 import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
@@ -24,6 +25,7 @@ let server: ServedStore;
 let axe: string;
 let runIds: string[];
 let mediaRunId: string;
+let toldRunId: string;
 
 async function record(at: number): Promise<string> {
   const session = await TrainingSession.startRun({
@@ -55,6 +57,7 @@ beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   store = createMemoryStore();
   mediaRunId = await recordMediaRun(store, { name: 'media' });
+  toldRunId = (await recordToldRuns(store, 200)).runId;
   runIds = [await record(0), await record(1), await record(2)];
   server = await serveStore({ store, dashboardDir: DEMO_DIR });
   browser = await launchBrowser();
@@ -98,6 +101,9 @@ const views = (): readonly (readonly [hash: string, sign: string])[] => [
   [`#/compare?runs=${runIds.join()}&tab=parallel`, '.parallel-grip'],
   [`#/compare?runs=${runIds.join()}&tab=scatter`, '.scatter'],
   [`#/compare?runs=${runIds.join()}&tab=importance`, '.compare-importance'],
+  [`#/runs/${toldRunId}?view=console`, '.console-line'],
+  [`#/runs/${toldRunId}?view=machine`, '.waterfall-bar'],
+  [`#/runs/${toldRunId}?view=code`, '.code-facts'],
   ['#/nowhere', '.notice'],
   ['#/runs/run_none', '.notice'],
   ['#/train', 'form'],
@@ -141,6 +147,6 @@ async function check(colorScheme: 'light' | 'dark', width: number): Promise<void
 it('finds nothing in any view', { timeout: LIMIT_MS }, () => check('light', 1280));
 
 longTest('finds nothing in the dark, nor on a phone', { timeout: LIMIT_MS }, async () => {
-  for (const width of [390, 768, 2560]) await check('light', width);
-  for (const width of [390, 1280]) await check('dark', width);
+  for (const width of [390, 768, 1024, 1440, 2560]) await check('light', width);
+  for (const width of [390, 768, 1024, 1440, 2560]) await check('dark', width);
 });

@@ -82,3 +82,15 @@ it('shows the keys of the page', { timeout: LIMIT_MS }, async () => {
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });
 });
+
+it('is German for who chooses it, and remembers that', { timeout: LIMIT_MS }, async () => {
+  await page.goto(server.url);
+  await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+  await page.getByText('Deutsch', { exact: true }).click();
+  await page.getByRole('heading', { name: 'Läufe', level: 1 }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Läufe', level: 1 }).waitFor();
+  expect(await page.evaluate(() => document.documentElement.lang)).toBe('de');
+  await page.getByText('English', { exact: true }).click();
+  await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+});

@@ -157,13 +157,16 @@ describe('the table of 2,000 runs', () => {
   );
 
   it(
-    'has columns for groups, hosts and durations, which are moved and resized; long names keep their ends',
+    'has columns for groups, hosts, durations, reasons, alerts and health, which are moved and resized; long names keep their ends',
     { timeout: LIMIT_MS },
     async () => {
-      await open('#/?columns=name!,status,groups,host,durationMs&only=status:failed');
+      await open('#/?columns=name!,status,groups,host,durationMs,alerts,health&only=status:failed');
       await matches('40 runs');
       const first = rows().first();
-      await expect.poll(() => first.innerText()).toMatch(/sweep-\d[^]*gpu-\d[^]*1m/);
+      await expect
+        .poll(() => first.innerText())
+        .toMatch(/sweep-\d[^]*gpu-\d[^]*1m[^]*\s[012]\s+\d\d\b/);
+      expect(await first.innerText()).toContain('CUDA out of memory');
       const name = first.locator('.run-link');
       const [full = ''] = (await name.getAttribute('data-tip'))?.split('\n') ?? [];
       expect(full).toMatch(/^sweep over learning rates and seeds, number \d+$/);
@@ -182,9 +185,13 @@ describe('the table of 2,000 runs', () => {
         await page.getByRole('menuitem', { name: item, exact: true }).click();
       };
       await choose('Host', 'Move left');
-      await expect.poll(hash).toContain('columns=name!,status,host,groups,durationMs');
+      await expect
+        .poll(hash)
+        .toContain('columns=name!,status,host,groups,durationMs,alerts,health');
       await choose('Host', 'Wider');
-      await expect.poll(hash).toContain('columns=name!,status,host*180,groups,durationMs');
+      await expect
+        .poll(hash)
+        .toContain('columns=name!,status,host*180,groups,durationMs,alerts,health');
       const width = (): Promise<number> =>
         page
           .getByRole('columnheader', { name: /^Host/ })

@@ -43,6 +43,8 @@ export async function makeRuns(store: Store, count: number): Promise<readonly st
       schemaVersion: 1,
       name: at % 10 === 9 ? null : `sweep over learning rates and seeds, number ${at}`,
       groups: [`sweep-${at % 6}`],
+      statusReason: status === 'failed' ? 'CUDA out of memory' : null,
+      findings: { alerts: at % 3, health: 40 + (at % 60) },
       metricSummaries: {
         'train/loss': summaryOf(lossOf(at), at),
         'val/accuracy': summaryOf(1 - lossOf(at) / 2, at),

@@ -38,6 +38,7 @@ export function RunNotes(props: NotesProps): JSX.Element | null {
   const isLong = notes.length > FOLD_CHARS || notes.split('\n', FOLD_LINES + 1).length > FOLD_LINES;
   return (
     <section class="run-notes card" aria-label={t('Notes')}>
+      <h2 class="sr-only">{t('Notes')}</h2>
       <div class={isLong && !isWhole.value ? 'notes-folded' : ''}>
         <Markdown text={notes} topLevel={2} />
       </div>
