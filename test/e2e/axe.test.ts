@@ -121,6 +121,32 @@ async function violationsOf(page: Page): Promise<readonly string[]> {
   });
 }
 
+/** Dialogs over the list and over a run: the button or the key that opens each, and what it is called. */
+const DIALOGS: readonly (readonly [of: 'list' | 'run', opener: string, dialog: RegExp])[] = [
+  ['list', 'Columns', /^Columns$/],
+  ['list', 'Export', /Export/],
+  ['list', 'key Control+k', /./],
+  ['list', 'key ?', /^Keys$/],
+  ['run', 'Settings of loss', /./],
+  ['run', 'Marks and notes', /./],
+  ['run', 'Report', /^Report/],
+];
+
+async function checkDialogs(page: Page, what: string): Promise<void> {
+  for (const [of, opener, name] of DIALOGS) {
+    await page.goto('about:blank');
+    await page.goto(`${server.url}${of === 'list' ? '#/' : `#/runs/${toldRunId}`}`);
+    await page
+      .locator(of === 'list' ? '.run-row .spark path' : '.panel canvas')
+      .first()
+      .waitFor();
+    if (opener.startsWith('key ')) await page.keyboard.press(opener.slice(4));
+    else await page.getByRole('button', { name: opener, exact: true }).first().click();
+    await page.getByRole('dialog', { name }).waitFor();
+    expect(await violationsOf(page), `${opener} ${what}`).toEqual([]);
+  }
+}
+
 async function check(colorScheme: 'light' | 'dark', width: number): Promise<void> {
   // The policy of the page lets no script of a test in.
   const context = await browser.newContext({
@@ -139,6 +165,10 @@ async function check(colorScheme: 'light' | 'dark', width: number): Promise<void
       expect(await violationsOf(page), `${hash} ${colorScheme} ${width}`).toEqual([]);
       await page.close();
     }
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    if (width > 768) await checkDialogs(page, `${colorScheme} ${width}`);
+    await page.close();
   } finally {
     await context.close();
   }
