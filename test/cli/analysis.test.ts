@@ -301,3 +301,18 @@ test('what is no run is said', async () => {
     expect.stringContaining('--baseline is for two runs; there are 3: good, bad, overfit'),
   ]);
 });
+
+test('how a run ended comes before its scores, and stands in its report', async () => {
+  const session = await TrainingSession.startRun({
+    project: 'digits',
+    storage: `file:${folder}`,
+    handleSignals: false,
+  });
+  const metrics = new MetricsLogger(session);
+  for (const [step, loss] of GOOD.entries()) metrics.log('loss', loss, { step });
+  await session.endRun('failed', new Error('CUDA out of memory\nat train'));
+  const found = await run('analyze', session.runId);
+  expect(found.stdout).toMatch(/^The run failed: CUDA out of memory\n/);
+  const report = await run('report', session.runId);
+  expect(report.stdout).toContain('CUDA out of memory');
+});

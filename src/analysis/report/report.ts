@@ -133,6 +133,7 @@ async function stored(
     healthScores: data.healthScores ?? [...last.values()],
     project: reader.run.projectName,
     facts: [
+      ['reason', reader.run.statusReason ?? ''],
       ['tags', reader.run.tags.join(', ')],
       ['git commit', reader.run.gitCommit ?? ''],
       ...(data.metadata.phasesAreStored

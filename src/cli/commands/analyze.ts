@@ -12,7 +12,7 @@ import {
   type AnalyzerResult,
   type HardBatches,
 } from '../../analysis.ts';
-import { ALERT_SEVERITIES, type AlertRecord } from '../../index.ts';
+import { ALERT_SEVERITIES, type AlertRecord, type RunReader } from '../../index.ts';
 import { checkSaves, PATTERN_OPTION, SOURCE_NOTE, withRuns } from '../support/analysis-source.ts';
 import { CONFIG_OPTIONS, judging } from '../support/config.ts';
 import { EXIT, JSON_OPTION, jsonText, STORAGE_OPTIONS, type Command } from '../support/command.ts';
@@ -55,7 +55,9 @@ export const analyzeCommand: Command = {
         results.push({ result, data });
         if (!args.flag('json')) {
           if (runs.length > 1) await io.stdout.write(`${style.bold(onTerminal(name))}\n`);
-          await io.stdout.write(describe(result, io.stdout.columns, style));
+          await io.stdout.write(
+            `${endText(reader, style)}${describe(result, io.stdout.columns, style)}`,
+          );
           await io.stdout.write(describeData(data, io.stdout.columns, style));
         }
       }
@@ -74,6 +76,14 @@ export const analyzeCommand: Command = {
     });
   },
 };
+
+/** How a run ended that was to go on: scores judge what was recorded, and say nothing of that. */
+function endText({ effectiveStatus, run }: RunReader, style: Style): string {
+  if (effectiveStatus !== 'failed' && effectiveStatus !== 'interrupted') return '';
+  const verb = effectiveStatus === 'failed' ? 'failed' : 'was interrupted';
+  const reason = run.statusReason === null ? '.' : `: ${onTerminal(run.statusReason)}`;
+  return `${style.red(`The run ${verb}${reason}`)}\n`;
+}
 
 /** The verdict, the findings by their causes, the worst first, and the scores. */
 function describe(result: AnalyzerResult, width: number | undefined, style: Style): string {
