@@ -120,17 +120,20 @@ function PickCell(props: {
   );
 }
 
+/** Empty where nothing of a run can be changed. */
 function MenuCell(props: { readonly row: FoundRun; readonly context: LineContext }): JSX.Element {
   const { row, context } = props;
   return (
     <td class="col-actions" role="gridcell">
-      <RunMenu
-        target={context.targetOf(row)}
-        isLive={row.isLive}
-        isArchived={row.archivedAtMs !== null}
-        mayDelete={context.mayDelete}
-        more={() => context.menuOf(row)}
-      />
+      {(context.mayEdit || context.mayDelete) && (
+        <RunMenu
+          target={context.targetOf(row)}
+          isLive={row.isLive}
+          isArchived={row.archivedAtMs !== null}
+          mayDelete={context.mayDelete}
+          more={() => context.menuOf(row)}
+        />
+      )}
     </td>
   );
 }

@@ -123,12 +123,15 @@ describe('the runs of a service', () => {
       await row(page, runId).getByRole('button', { name: 'Actions' }).focus();
       await page.keyboard.press('Enter');
       await page.getByRole('menuitem', { name: 'Archive' }).waitFor();
-      await page.keyboard.press('ArrowDown');
+      const focused = page.locator(':focus');
+      await expect.poll(() => focused.textContent()).toContain('Rename');
+      // From the first item up to the last one, and on to the one before it.
       await page.keyboard.press('ArrowUp');
+      await page.keyboard.press('ArrowUp');
+      await expect.poll(() => focused.textContent()).toContain('Archive');
       await page.keyboard.press('Enter');
       await strip(page).getByText('Archived vision').waitFor();
       // Who works with keys goes on at the way back.
-      const focused = page.locator(':focus');
       await expect.poll(() => focused.textContent()).toContain('Undo');
       await row(page, runId).waitFor(gone);
       await page.keyboard.press('Tab');
@@ -243,6 +246,15 @@ it(
       const page = await openTab(server.url);
       await row(page, runId).waitFor();
       expect(await page.getByRole('button', { name: 'Actions' }).count()).toBe(0);
+      await row(page, runId).getByRole('checkbox').check();
+      const bar = page.getByRole('region', { name: 'Picked runs' });
+      const offered = bar.getByRole('button');
+      expect(await offered.allInnerTexts()).toEqual(['Export', 'Clear']);
+      for (const key of ['F2', 'Shift+T', 'Shift+N', 'Shift+E', 'Delete'])
+        await page.keyboard.press(key);
+      expect(await page.getByLabel('Name of the run').count()).toBe(0);
+      expect(await page.getByRole('dialog').count()).toBe(0);
+      await offered.getByText('Clear').click();
       await show(page, 'Archived');
       await page.getByText('This server only shows runs').waitFor();
       await memory.deleteRun(runId);

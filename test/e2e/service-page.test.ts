@@ -94,7 +94,11 @@ describe('the page of a service with keys', () => {
       // Its scope is "write".
       await give(page, keys.get('bob') ?? '');
       await list.getByText('speech').first().waitFor();
-      expect(await actions.count()).toBe(0);
+      await actions.click();
+      const items = list.getByRole('menuitem');
+      await items.first().waitFor();
+      expect(await items.allInnerTexts()).toEqual(['Rename', 'Tags', 'Notes']);
+      await page.keyboard.press('Escape');
       await page.getByRole('radio', { name: 'Archived' }).click();
       await list.getByText('Your key has the scope "write".').waitFor();
       await page.getByRole('button', { name: /Sign out/ }).click();
@@ -102,6 +106,8 @@ describe('the page of a service with keys', () => {
       await give(page, key);
       await page.getByRole('radio', { name: 'Runs', exact: true }).click();
       await actions.click();
+      await items.first().waitFor();
+      expect(await items.allInnerTexts()).toEqual(['Archive', 'Delete']);
       await page.getByRole('menuitem', { name: 'Archive' }).click();
       await page.getByText(/^Archived speech/).waitFor();
       await page.getByRole('button', { name: 'Undo' }).click();
