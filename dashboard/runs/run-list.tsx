@@ -19,9 +19,7 @@ import { EmptyRuns } from './empty-runs.tsx';
 import { ListChoice, ListRefusal } from './list-choice.tsx';
 import {
   clearFilters,
-  facets,
   layout,
-  line,
   listName,
   selection,
   showsDifferences,
@@ -110,7 +108,9 @@ function Listed(props: ListProps & { readonly isArchive: boolean }): JSX.Element
       />
     );
   }
-  const isFiltered = line.value !== '' || facets.value.size > 0;
+  // Of what the table shows: while a cleared filter is being read, no runs were found and not recorded.
+  const { scope } = model.request;
+  const isFiltered = scope.line !== '' || scope.facets.size > 0;
   if (model.runCount === 0 && !isFiltered && !isArchive)
     return sourceId === 'files' && isImporting.value ? (
       <ListSkeleton />
