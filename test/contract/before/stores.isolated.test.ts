@@ -134,7 +134,14 @@ test('an IndexedDB database is written as before', async () => {
   const known = new Set(before.stores.map(({ name }) => name));
   const added = found.stores.filter(({ name }) => !known.has(name) && name !== 'blobPuts');
   expect(added.flatMap(({ rows }) => rows)).toEqual([]);
-  const stores = found.stores.filter(({ name }) => known.has(name));
+  // The ids of changed runs are one note, behind all names, which an earlier release never reads.
+  const stores = found.stores
+    .filter(({ name }) => known.has(name))
+    .map((one) =>
+      one.name === 'notes'
+        ? { ...one, rows: one.rows.filter((row) => !JSON.stringify(row).includes('run-changes')) }
+        : one,
+    );
   expect({ ...found, version: before.version, stores }).toEqual(before);
 });
 
