@@ -1,4 +1,5 @@
 /** What can be chosen for one panel, and for one section. */
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { VIEW_LIMITS, type ChartChoices, type ViewPanel } from 'quark-sdk/workspace';
 import { Button } from '../parts/controls.tsx';
@@ -96,17 +97,15 @@ function PanelButtons(props: EditedPanel & ChangePanel): JSX.Element {
 
 function SizeFields({ change, shown }: ChangePanel & { readonly shown: ShownPanel }): JSX.Element {
   const { panel } = shown;
+  const title = useDraft(panel.title ?? '', (text) => change({ title: text || undefined }));
+  const height = useDraft(String(panel.height ?? ''), (text) =>
+    change({ height: text === '' ? undefined : Math.round(Number(text)) }),
+  );
   return (
     <div class="choice-fields">
       <label>
         <span>{t('Title')}</span>
-        <input
-          class="input"
-          value={panel.title ?? ''}
-          placeholder={shown.title}
-          maxLength={200}
-          onChange={(event) => change({ title: event.currentTarget.value.trim() || undefined })}
-        />
+        <input class="input" placeholder={shown.title} maxLength={200} {...title} />
       </label>
       <ColumnChoice
         label={t('Width in columns')}
@@ -121,14 +120,9 @@ function SizeFields({ change, shown }: ChangePanel & { readonly shown: ShownPane
           type="number"
           min={VIEW_LIMITS.minHeight}
           max={VIEW_LIMITS.maxHeight}
-          step="10"
-          value={panel.height ?? ''}
+          step={10}
           placeholder={t('default: {value}', { value: 230 })}
-          onChange={({ currentTarget }) => {
-            if (currentTarget.value === '') change({ height: undefined });
-            else if (currentTarget.checkValidity())
-              change({ height: Math.round(currentTarget.valueAsNumber) });
-          }}
+          {...height}
         />
       </label>
     </div>
@@ -141,6 +135,9 @@ export function SectionDialog(props: Edited & { readonly shown: ShownSection }):
   const { id, section } = shown;
   const change = (changes: Parameters<typeof changeSection>[2]): void =>
     state.edit((view) => changeSection({ view, keys }, id, changes));
+  const title = useDraft(shown.title, (text) => {
+    if (text !== '') change({ title: text });
+  });
   const shift = (by: number): void => state.edit((view) => shiftSection({ view, keys }, id, by));
   return (
     <PageDialog title={t('Section {title}', { title: shown.title })} onClose={onClose}>
@@ -155,15 +152,7 @@ export function SectionDialog(props: Edited & { readonly shown: ShownSection }):
       <div class="choice-fields">
         <label>
           <span>{t('Title')}</span>
-          <input
-            class="input"
-            value={shown.title}
-            maxLength={200}
-            onChange={(event) => {
-              const title = event.currentTarget.value.trim();
-              if (title !== '') change({ title });
-            }}
-          />
+          <input class="input" maxLength={200} {...title} />
         </label>
         <ColumnChoice
           label={t('Charts in a row')}
@@ -180,6 +169,31 @@ export function SectionDialog(props: Edited & { readonly shown: ShownSection }):
       />
     </PageDialog>
   );
+}
+
+type FieldEvent = { readonly currentTarget: HTMLInputElement };
+
+/** What a field has that keeps its unfinished text while the dialog is drawn again, as it is when a change was saved or the run has grown. `onEntered` is told of what is valid. */
+function useDraft(
+  stored: string,
+  onEntered: (text: string) => void,
+): {
+  readonly value: string;
+  readonly onInput: (event: FieldEvent) => void;
+  readonly onChange: (event: FieldEvent) => void;
+} {
+  const draft = useSignal<string | undefined>(undefined);
+  return {
+    value: draft.value ?? stored,
+    onInput: ({ currentTarget }) => {
+      draft.value = currentTarget.value;
+    },
+    onChange: ({ currentTarget }) => {
+      if (!currentTarget.checkValidity()) return;
+      onEntered(currentTarget.value.trim());
+      draft.value = undefined;
+    },
+  };
 }
 
 /** A number of columns, or what the level above says. */

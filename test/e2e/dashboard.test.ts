@@ -267,7 +267,9 @@ describe('the dashboard', () => {
     await page.goto(`${server.url}#/runs/${session.runId}`);
     await panel(page, 'loss').locator('canvas').waitFor();
     await expect.poll(() => page.locator('.run-title .status').innerText()).toBe('Live');
-    expect(await page.locator('.run-progress').count()).toBe(0);
+    // Without a total there is no share, only when the last value came.
+    await page.locator('.run-progress').getByText('last value').waitFor();
+    expect(await page.locator('.run-progress .bar').count()).toBe(0);
     await session.setTotal({ epochs: 10, stepsPerEpoch: 100 });
     await session.flush();
     await expect
