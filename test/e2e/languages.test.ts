@@ -93,7 +93,10 @@ it(
       expect(await page.evaluate(() => document.documentElement.lang)).toBe('de');
       expect(await english(page), address).toEqual([]);
       await page.setViewportSize({ width: 390, height: 844 });
-      expect(await beyondWindow(page), address).toEqual([]);
+      // Charts take the new width with the next frames.
+      await expect
+        .poll(() => beyondWindow(page), { timeout: PATIENCE_MS, message: address })
+        .toEqual([]);
       await page.setViewportSize({ width: 1280, height: 900 });
     }
     expect(errors).toEqual([]);
