@@ -283,6 +283,8 @@ describe('the dashboard', () => {
     await expect
       .poll(() => pointCount(page, 'loss', 'train/loss'), { timeout: PATIENCE_MS })
       .toBe(STEPS + 50);
+    // A chart is drawn when it is on the screen.
+    await panel(page, 'gpu:bytes').scrollIntoViewIfNeeded();
     await panel(page, 'gpu:bytes').locator('canvas').waitFor();
     new EventLogger(session).log('user_log', { payload: { message: 'Learning rate halved' } });
     await session.flush();
