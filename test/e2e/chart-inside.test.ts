@@ -327,8 +327,10 @@ describe('inside a chart', () => {
     'goes by the values of another metric, and back by the address',
     { timeout: LIMIT_MS },
     async () => {
+      // What other tests chose is remembered: scales and smoothing.
+      await page.evaluate(() => localStorage.clear());
+      await page.goto('about:blank');
       await page.goto(`${address}?axis=metric:train/tokens`);
-      await page.reload();
       await loss.waitFor();
       await loss.scrollIntoViewIfNeeded();
       const { x, y } = await at(0.5);

@@ -78,7 +78,7 @@ export type FoundRuns = {
 };
 
 /** How many there are. */
-export function* countRuns({ condition }: FoundRuns): SqlWork<number> {
+export function* countFoundRuns({ condition }: FoundRuns): SqlWork<number> {
   const [row = []] = yield sql(
     `SELECT count(*) FROM runs WHERE ${condition.text}`,
     ...condition.params,

@@ -20,7 +20,7 @@ import {
 } from './sql-database.ts';
 import { factOfCells } from './sql-facts.ts';
 import {
-  countRuns,
+  countFoundRuns,
   keyOfCells,
   liveCondition,
   newest,
@@ -35,7 +35,7 @@ const IDS_AT_ONCE = 500;
 /** Which paths the newest of these runs have values under. */
 export function* sqlColumns(found: FoundRuns, limit: number): SqlWork<AnswerOf<'columns'>> {
   const { space } = found;
-  const total = yield* countRuns(found);
+  const total = yield* countFoundRuns(found);
   const ids = newest(found, MAX_COLUMN_RUNS);
   const chosen = ids.text.replace('text(id)', 'id');
   const counted = yield sql(
@@ -123,7 +123,7 @@ export function* sqlFacet(found: FoundRuns, path: string, limit: number): SqlWor
     ...params,
   );
   const [having = []] = yield sql(`SELECT count(DISTINCT run_id) ${among}`, ...params);
-  const missing = (yield* countRuns(found)) - numberCell(having, 0);
+  const missing = (yield* countFoundRuns(found)) - numberCell(having, 0);
   return {
     ...facetOf(path, counts, missing, limit),
     more: Math.max(0, numberCell(all, 0) - counts.size),

@@ -28,7 +28,7 @@ import {
 import { compileCondition, factOfCells, hasUnindexed, type SqlCondition } from './sql-facts.ts';
 import { plainConditions } from './sql-find-runs.ts';
 import {
-  countRuns,
+  countFoundRuns,
   keyOfCells,
   liveCondition,
   newest,
@@ -89,7 +89,7 @@ export function* askRuns(
       return {
         kind: 'ids',
         ids: ids.map((row) => textCell(row, 0)),
-        total: yield* countRuns(found),
+        total: yield* countFoundRuns(found),
       };
     }
     case 'columns':
@@ -145,7 +145,7 @@ function* rows(found: FoundRuns, question: RowsQuestion): SqlWork<AnswerOf<'rows
       shown.map((row) => textCell(row, 0)),
       question.columns,
     ),
-    total: yield* countRuns(found),
+    total: yield* countFoundRuns(found),
     cursor:
       end === undefined
         ? null
