@@ -9,7 +9,7 @@ export type { DocumentHeader, NewDocument, StoredDocument } from '../records/sha
 /** Outcome of storing a document. */
 export type DocumentUpdate =
   | { readonly kind: 'updated'; readonly document: StoredDocument }
-  /** Somebody else changed it first; `document` is what is there now, null where it is gone. */
+  /** The revision is another one: `document` is the stored document, null where it was deleted. */
   | { readonly kind: 'conflict'; readonly document: StoredDocument | null };
 
 /** Calls about the documents of a project, of stores that have no notes: one that talks to a service, or one that a service hands out. */

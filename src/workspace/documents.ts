@@ -39,8 +39,8 @@ type StoredHeader = { readonly document: DocumentHeader; readonly bodyName: stri
  * @param project name of a project that is there
  * @param document its `kind` (`view`, `report`, ...), its `id`, which is unique among those of the kind, what people call it (`name`), and
  *   `body`: the JSON text of an object, at most 256 KiB of UTF-8
- * @param expected the revision that it has now, 0 where there is none: it is stored only if that is so. Unless given, what is there is
- *   replaced
+ * @param expected the revision that the stored document must have, 0 for a new document; with any other revision nothing is stored.
+ *   Without it, a stored document is replaced
  * @returns the document as stored, or what somebody else stored meanwhile
  * @throws {QuarkError} `invalid_input` naming the field; `unsupported` where the store has no documents, as an earlier service
  * @throws {SessionStoreError} `missing` when there is no such project; `rejected` when it has {@link MAX_PROJECT_DOCUMENTS} already;

@@ -119,7 +119,7 @@ function ComparisonPage(props: {
   );
 }
 
-/** What is there instead of a comparison. */
+/** The notice that a page without a comparison shows. */
 function Nothing(props: {
   readonly isRead: boolean;
   readonly error: unknown;

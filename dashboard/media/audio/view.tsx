@@ -8,10 +8,9 @@ import { t, tn } from '../../parts/t.ts';
 import { shownTheme } from '../../theme/theme.ts';
 import { useBlobUrl, useContent } from '../content.ts';
 import { ContentProblem } from '../item-caption.tsx';
-import { MediaPanel } from '../media-panel.tsx';
+import { MediaGrid } from '../media-grid.tsx';
 import type { KindProps } from '../kind-view.ts';
-import { mediaOf, type MediaRun } from '../media-feed.ts';
-import { itemNear } from '../media-steps.ts';
+import type { MediaRun } from '../media-feed.ts';
 import { wavePeaks, type WavePeaks } from './wave-peaks.ts';
 
 const SPANS = 600;
@@ -20,26 +19,9 @@ const HEIGHT_PX = 64;
 /** The sound of runs. */
 export default function AudioView({ keys, runs, step }: KindProps): JSX.Element {
   return (
-    <div class="text-grid" data-runs={runs.length}>
-      {keys.flatMap((key) =>
-        runs.map((run) => {
-          const items = mediaOf(run, 'audio').filter((item) => item.key === key);
-          const item = itemNear(items, step.value);
-          return (
-            <MediaPanel
-              key={`${run.runId} ${key}`}
-              name={key}
-              run={run}
-              item={item}
-              step={step.value}
-              isOneOfMany={runs.length > 1}
-            >
-              {item !== undefined && <Player run={run} item={item} />}
-            </MediaPanel>
-          );
-        }),
-      )}
-    </div>
+    <MediaGrid kind="audio" class="text-grid" keys={keys} runs={runs} step={step}>
+      {({ item, run }) => <Player run={run} item={item} />}
+    </MediaGrid>
   );
 }
 

@@ -16,9 +16,9 @@ import { seriesColor } from '../../theme/palette.ts';
 import { loadContent } from '../content.ts';
 import { ContentProblem } from '../item-caption.tsx';
 import type { KindProps } from '../kind-view.ts';
-import { mediaOf, type MediaRun } from '../media-feed.ts';
-import { FindBox, MediaPanel } from '../media-panel.tsx';
-import { itemNear } from '../media-steps.ts';
+import type { MediaRun } from '../media-feed.ts';
+import { MediaGrid } from '../media-grid.tsx';
+import { FindBox } from '../media-panel.tsx';
 import { MediaSave } from '../save/media-save.tsx';
 import { embeddingTable } from './embedding-files.ts';
 import { Cloud, type CloudPoints } from './cloud.tsx';
@@ -54,27 +54,16 @@ export default function EmbeddingsView({ keys, runs, step }: KindProps): JSX.Ele
           onChange={setterOf(space)}
         />
       </div>
-      <div class="table-list" data-runs={runs.length}>
-        {keys.flatMap((key) =>
-          runs.map((run) => {
-            const ofKey = mediaOf(run, 'embedding').filter((item) => item.key === key);
-            const item = itemNear(ofKey, step.value);
-            return (
-              <MediaPanel
-                key={`${run.runId} ${key}`}
-                name={key}
-                run={run}
-                item={item}
-                step={step.value}
-                isOneOfMany={runs.length > 1}
-                more={sizeText(item)}
-              >
-                {item !== undefined && <Loaded run={run} item={item} space={space} />}
-              </MediaPanel>
-            );
-          }),
-        )}
-      </div>
+      <MediaGrid
+        kind="embedding"
+        class="table-list"
+        keys={keys}
+        runs={runs}
+        step={step}
+        more={sizeText}
+      >
+        {({ item, run }) => <Loaded run={run} item={item} space={space} />}
+      </MediaGrid>
     </>
   );
 }

@@ -4,7 +4,7 @@ import type { MediaItem, TableCell } from 'quark-sdk/media';
 import { useContent } from '../content.ts';
 import { Picture } from '../image/picture.tsx';
 import { ContentProblem } from '../item-caption.tsx';
-import { MediaPanel } from '../media-panel.tsx';
+import { MediaGrid } from '../media-grid.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
 import { itemNear, positionOf } from '../media-steps.ts';
@@ -17,26 +17,9 @@ const IMAGE_ROW_PX = 60;
 /** The tables of runs. */
 export default function TablesView({ keys, runs, step }: KindProps): JSX.Element {
   return (
-    <div class="table-list" data-runs={runs.length}>
-      {keys.flatMap((key) =>
-        runs.map((run) => {
-          const items = mediaOf(run, 'table').filter((item) => item.key === key);
-          const item = itemNear(items, step.value);
-          return (
-            <MediaPanel
-              key={`${run.runId} ${key}`}
-              name={key}
-              run={run}
-              item={item}
-              step={step.value}
-              isOneOfMany={runs.length > 1}
-            >
-              {item !== undefined && <LoadedTable run={run} item={item} />}
-            </MediaPanel>
-          );
-        }),
-      )}
-    </div>
+    <MediaGrid kind="table" class="table-list" keys={keys} runs={runs} step={step}>
+      {({ item, run }) => <LoadedTable run={run} item={item} />}
+    </MediaGrid>
   );
 }
 

@@ -11,10 +11,10 @@ import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { t } from '../../parts/t.ts';
 import { useContent } from '../content.ts';
 import { ContentProblem, atText } from '../item-caption.tsx';
-import { MediaPanel } from '../media-panel.tsx';
+import { MediaGrid } from '../media-grid.tsx';
 import type { KindProps } from '../kind-view.ts';
 import { mediaOf, type MediaRun } from '../media-feed.ts';
-import { itemNear, positionsOf } from '../media-steps.ts';
+import { positionsOf } from '../media-steps.ts';
 import { baseText, TEXT_MODES, type BaseText, type TextMode } from './base-text.ts';
 import { TextTools } from './text-tools.tsx';
 import { diffTexts, type DiffLine } from './diff.ts';
@@ -45,41 +45,24 @@ export default function TextsView({ keys, runs, step }: KindProps): JSX.Element 
         steps={steps}
         runs={runs}
       />
-      <div class="text-grid" data-runs={runs.length}>
-        {keys.flatMap((key) =>
-          runs.map((run) => {
-            const items = mediaOf(run, 'text').filter((item) => item.key === key);
-            const item = itemNear(items, step.value);
-            return (
-              <MediaPanel
-                key={`${run.runId} ${key}`}
-                name={key}
-                run={run}
-                item={item}
-                step={step.value}
-                isOneOfMany={runs.length > 1}
-              >
-                {item !== undefined && (
-                  <TextBody
-                    run={run}
-                    item={item}
-                    base={baseText({
-                      mode,
-                      items,
-                      item,
-                      step: baseStep.value ?? steps[0],
-                      run,
-                      baseRun,
-                      key,
-                    })}
-                    isDiff={mode !== 'text' && !(mode === 'run' && run === baseRun)}
-                  />
-                )}
-              </MediaPanel>
-            );
-          }),
+      <MediaGrid kind="text" class="text-grid" keys={keys} runs={runs} step={step}>
+        {({ item, items, run }) => (
+          <TextBody
+            run={run}
+            item={item}
+            base={baseText({
+              mode,
+              items,
+              item,
+              step: baseStep.value ?? steps[0],
+              run,
+              baseRun,
+              key: item.key,
+            })}
+            isDiff={mode !== 'text' && !(mode === 'run' && run === baseRun)}
+          />
         )}
-      </div>
+      </MediaGrid>
     </>
   );
 }
