@@ -82,6 +82,7 @@ export {
   type NewStepNote,
   type StepNote,
 } from './workspace/step-notes.ts';
+export { runEnding, type RunEnding } from './records/run-ending.ts';
 export { metricSearch } from './workspace/metric-search.ts';
 export { evaluateFormula, type FormulaSeries } from './workspace/evaluate-formula.ts';
 export {

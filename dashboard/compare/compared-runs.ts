@@ -1,5 +1,5 @@
 /** The records of the runs of a comparison: what they are called, how they are set, how they stand and what came of them. */
-import { findRuns, openRun, type RunSummary, type Store } from 'quark-sdk';
+import { findRuns, type RunSummary, type Store } from 'quark-sdk';
 import { runNames } from '../parts/run-name.ts';
 import { nextTurn } from '../parts/turns.ts';
 
@@ -8,10 +8,6 @@ export const MAX_RUNS = 500;
 
 /** Ids that are asked for at once: a condition has a longest text. */
 const IDS_AT_ONCE = 40;
-/** Runs whose errors are read. */
-const MAX_ENDS = 48;
-/** Characters of an error that are shown. */
-const MAX_END_CHARS = 300;
 
 /** Records that are read again and again. */
 export class ComparedRuns {
@@ -19,8 +15,6 @@ export class ComparedRuns {
   readonly #runIds: readonly string[];
   #summaries: readonly RunSummary[] = [];
   #names: ReadonlyMap<string, string> = new Map();
-  readonly #ends = new Map<string, string>();
-  readonly #endsAskedAt = new Map<string, string>();
 
   /** @param runIds the first {@link MAX_RUNS} of these */
   constructor(store: Store, runIds: readonly string[]) {
@@ -44,15 +38,10 @@ export class ComparedRuns {
   nameOf(runId: string): string {
     return this.#names.get(runId) ?? runId;
   }
-  /** What the last error of a run says that failed; undefined where there is none, or before it was read. */
-  endOf(runId: string): string | undefined {
-    return this.#ends.get(runId);
-  }
 
   /** Reads the records. True where anything has changed. */
   async poll(): Promise<boolean> {
     const before = textOf(this.#summaries);
-    const endCount = this.#ends.size;
     const found = new Map<string, RunSummary>();
     for (let at = 0; at < this.#runIds.length; at += IDS_AT_ONCE) {
       const ids = this.#runIds.slice(at, at + IDS_AT_ONCE);
@@ -63,29 +52,7 @@ export class ComparedRuns {
     }
     this.#summaries = this.#runIds.flatMap((runId) => found.get(runId) ?? []);
     this.#names = runNames(this.#summaries.map(({ run }) => run));
-    await this.#readEnds();
-    return textOf(this.#summaries) !== before || this.#ends.size !== endCount;
-  }
-
-  async #readEnds(): Promise<void> {
-    const failed = this.#summaries.filter(
-      ({ effectiveStatus, run }) =>
-        effectiveStatus === 'failed' && this.#endsAskedAt.get(run.id) !== run.updatedAt,
-    );
-    for (const { run } of failed.slice(0, MAX_ENDS)) {
-      this.#endsAskedAt.set(run.id, run.updatedAt);
-      try {
-        const reader = await openRun(this.#store, run.id);
-        const events = await reader.readEvents();
-        const last = events.findLast(
-          ({ severity }) => severity === 'error' || severity === 'critical',
-        );
-        const message = last?.payload['message'];
-        if (typeof message === 'string') this.#ends.set(run.id, message.slice(0, MAX_END_CHARS));
-      } catch {
-        // The status says that it failed; why is said where it can be read.
-      }
-    }
+    return textOf(this.#summaries) !== before;
   }
 }
 

@@ -15,6 +15,7 @@ import { choiceText, FLAG, plainText, type AddressText } from '../parts/address-
 import { useAddressed } from '../parts/addressed.ts';
 import type { CompareFeed } from './compare-feed.ts';
 import type { ComparedRuns } from './compared-runs.ts';
+import { BRUSHES, type Brushes } from './brushes.ts';
 
 /** What the cells of the table of values show. */
 export const SHOWN_STATISTICS = [...METRIC_STATISTICS, 'step'] as const;
@@ -47,6 +48,8 @@ export type ComparisonState = {
   readonly showsAll: Signal<boolean>;
   /** Ids of the quantities on parallel axes; empty: a choice of the page. */
   readonly axes: Signal<readonly string[]>;
+  /** Parts of parallel axes that runs have to go through. */
+  readonly brushes: Signal<Brushes>;
   /** Ids of the quantities of the scatter; empty: a choice of the page. */
   readonly x: Signal<string>;
   readonly y: Signal<string>;
@@ -75,6 +78,7 @@ export function createChoices(): Omit<
     search: signal(''),
     showsAll: signal(false),
     axes: signal([]),
+    brushes: signal<Brushes>(new Map()),
     x: signal(''),
     y: signal(''),
     target: signal(''),
@@ -133,6 +137,7 @@ export function useComparisonAddress(choices: ReturnType<typeof createChoices>):
   useAddressed('find', choices.search, plainText());
   useAddressed('all', choices.showsAll, FLAG);
   useAddressed('axes', choices.axes, NAMES);
+  useAddressed('brush', choices.brushes, BRUSHES);
   useAddressed('x', choices.x, plainText());
   useAddressed('y', choices.y, plainText());
   useAddressed('of', choices.target, plainText());

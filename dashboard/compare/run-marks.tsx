@@ -7,7 +7,6 @@ import { StatusChip, shownStatus } from '../parts/run-status.tsx';
 import { t } from '../parts/t.ts';
 import { hrefOf } from '../route/route.ts';
 import { seriesColor } from '../theme/palette.ts';
-import type { ComparedRuns } from './compared-runs.ts';
 import { chooseStyle, styleOfRun } from './run-styles.ts';
 
 /** The stroke of a run or a group. */
@@ -47,18 +46,14 @@ export function RunLink(props: { readonly runId: string; readonly name: string }
 }
 
 /** How a run ended, where it did not complete: figures of such a run are what it had reached. Nothing for a completed run. */
-export function RunEnd(props: {
-  readonly summary: RunSummary;
-  readonly runs: ComparedRuns;
-}): JSX.Element | null {
-  const { runs, summary } = props;
+export function RunEnd({ summary }: { readonly summary: RunSummary }): JSX.Element | null {
   const status = shownStatus(summary);
   if (status === 'completed') return null;
-  const end = runs.endOf(summary.run.id);
+  const end = summary.run.statusReason;
   return (
     <span class="run-end inline gap-6">
       <StatusChip status={status} />
-      {end !== undefined && <span class="run-end-why small breakable">{end}</span>}
+      {end !== null && <span class="run-end-why small breakable">{end}</span>}
     </span>
   );
 }

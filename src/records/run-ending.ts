@@ -38,3 +38,30 @@ export function reasonOfEvent(
     status === 'failed' ? isError : status === 'interrupted' && (isError || isInterruption);
   return isAboutIt ? reasonLine(payload['message'] ?? payload['reason']) : null;
 }
+
+/** How a run ended that did not complete. */
+export type RunEnding = {
+  /** The step of the last event about it; null where none says one. */
+  readonly step: number | null;
+  /** What the program said of it: one line, at most 300 characters; null where it said nothing. */
+  readonly reason: string | null;
+};
+
+/**
+ * How a run ended: by its record, and where that names no reason, as in runs that were stored before records had one, by its events.
+ *
+ * @param run its status, and the reason that was stored with it
+ * @param events of the run, in the order in which they happened
+ * @example
+ * const { reason } = runEnding(reader.run, await reader.readEvents());
+ */
+export function runEnding(
+  { status, statusReason }: { readonly status: RunStatus; readonly statusReason: string | null },
+  events: readonly Pick<EventRecord, 'eventType' | 'payload' | 'severity' | 'step'>[],
+): RunEnding {
+  const last = events.findLast(
+    ({ eventType, severity }) => isEndEvent(eventType) && severity !== 'debug',
+  );
+  if (last === undefined) return { step: null, reason: statusReason };
+  return { step: last.step, reason: statusReason ?? reasonOfEvent(status, last) };
+}

@@ -163,6 +163,10 @@ describe('a comparison', () => {
     await page.getByText('8 runs go through the marked parts').waitFor();
     await page.keyboard.press('ArrowUp');
     await page.getByText('4 runs go through the marked parts').waitFor();
+    // A link and a reload give what was seen.
+    await expect.poll(() => page.url()).toContain('brush=config.lr:0.55:1');
+    await page.reload();
+    await page.getByText('4 runs go through the marked parts').waitFor();
     await page.getByRole('link', { name: 'Compare these' }).click();
     await expect.poll(() => page.locator('.page-sub').innerText()).toBe('4 runs');
   });

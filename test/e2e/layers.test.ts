@@ -196,6 +196,12 @@ describe('the layers of a run', () => {
         .toBe('true');
       const chart = panel(page, 'layer:activation mean').locator('.chart');
       await expect.poll(() => chart.getAttribute('aria-label')).toContain('5 points, last 0.4');
+      await chart.focus();
+      await page.keyboard.press('+');
+      await expect.poll(() => page.url()).toMatch(/layer=hidden&zoom=layer/);
+      await page.reload();
+      await detail.getByRole('button', { name: 'Reset zoom' }).click();
+      await expect.poll(() => page.url()).not.toContain('zoom=');
 
       const histogram = detail.locator('[data-histogram="hidden/kernel value"]');
       await expect.poll(() => histogram.locator('canvas').getAttribute('data-columns')).toBe('5');

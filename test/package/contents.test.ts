@@ -444,6 +444,7 @@ describe('exported names', () => {
         "readReport",
         "readView",
         "removeStepNote",
+        "runEnding",
         "saveReport",
         "saveView",
         "setDefaultView",

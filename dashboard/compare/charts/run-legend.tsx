@@ -36,7 +36,7 @@ export function RunLegend(props: {
                 <span class="quiet">{tn(runIds.length, '{count} run', '{count} runs')}</span>
               )}
             </button>
-            {summary !== undefined && <RunEnd summary={summary} runs={state.runs} />}
+            {summary !== undefined && <RunEnd summary={summary} />}
             {summary !== undefined && <RunLink runId={key} name={name} />}
           </li>
         );

@@ -48,7 +48,7 @@ export function LineTable(props: {
                   <span class="breakable">{name}</span>
                   <RunLink runId={id} name={name} />
                 </span>
-                <RunEnd summary={summary} runs={state.runs} />
+                <RunEnd summary={summary} />
               </RowHead>
               {axes.map(({ quantity }) => {
                 const value = quantity.values[at] ?? null;

@@ -13,7 +13,7 @@ import type { LineColors } from '../line-colors.ts';
 import { quantityName } from '../quantities.ts';
 import { cutMiddle, type QuantityScale } from '../quantity-scale.ts';
 import { useWidth } from '../use-width.ts';
-import { brushByKey, withBrush, type Brushes } from './brushes.ts';
+import { brushByKey, withBrush, type Brushes } from '../brushes.ts';
 
 /** A quantity and where its values are. */
 export type ParallelAxis = { readonly quantity: RunQuantity; readonly scale: QuantityScale };

@@ -18,7 +18,7 @@ import {
 } from '../quantities.ts';
 import { QuantityChoice } from '../quantity-choice.tsx';
 import { quantityScale } from '../quantity-scale.ts';
-import { goesThrough, type Brushes } from './brushes.ts';
+import { goesThrough, type Brushes } from '../brushes.ts';
 import { ParallelPlot, type ParallelAxis } from './parallel-plot.tsx';
 import { LineTable } from './line-table.tsx';
 import './style.css';
@@ -32,7 +32,7 @@ const MAX_AXES = 16;
 /** The tab. */
 export default function ParallelView({ state }: ComparisonTabProps): JSX.Element {
   void state.recordsRevision.value;
-  const brushes = useSignal<Brushes>(new Map());
+  const { brushes } = state;
   const current = useSignal<string | undefined>(undefined);
   const records = state.runs.summaries.map(({ run }) => run);
   const quantities = quantitiesOf(records);

@@ -135,7 +135,7 @@ function Scores(props: {
               </RowHead>
               <td>
                 {summary?.effectiveStatus === 'completed' && t('Completed')}
-                {summary !== undefined && <RunEnd summary={summary} runs={state.runs} />}
+                {summary !== undefined && <RunEnd summary={summary} />}
               </td>
               {HEALTH_SCORE_KEYS.map((key) => (
                 <Score key={key} analysis={analysis} scoreKey={key} />

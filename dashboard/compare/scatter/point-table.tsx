@@ -52,7 +52,7 @@ export function PointTable(props: {
                     <span class="breakable">{point.name}</span>
                     <RunLink runId={point.runId} name={point.name} />
                   </span>
-                  {summary !== undefined && <RunEnd summary={summary} runs={state.runs} />}
+                  {summary !== undefined && <RunEnd summary={summary} />}
                 </RowHead>
                 <td class="is-number">{quantityText(x, point.x)}</td>
                 <td class="is-number">{quantityText(y, point.y)}</td>

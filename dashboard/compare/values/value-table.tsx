@@ -71,7 +71,7 @@ function ColumnHead(props: {
       {summary === undefined && (
         <span class="quiet small">{tn(column.runIds.length, '{count} run', '{count} runs')}</span>
       )}
-      {summary !== undefined && <RunEnd summary={summary} runs={state.runs} />}
+      {summary !== undefined && <RunEnd summary={summary} />}
       <GroupEnds state={state} column={column} />
     </th>
   );

@@ -112,7 +112,7 @@ function Verdict(props: {
   readonly onSaid: () => void;
 }): JSX.Element {
   const { analysis, feed } = props;
-  const outcome = runOutcome(feed.status, feed.events, feed.position.step);
+  const outcome = runOutcome(feed);
   const overall = analysis.healthScores.find(({ scoreKey }) => scoreKey === 'overall');
   const [first, ...rest] = analysis.verdict;
   return (

@@ -246,7 +246,7 @@ function Description(props: EditProps & { readonly text: string | null }): JSX.E
 
 /** How the run ended, where that is not as it was meant to: before anything else that is said of it. */
 function Outcome({ feed }: { readonly feed: RunFeed }): JSX.Element | null {
-  const outcome = runOutcome(feed.status, feed.events, feed.position.step);
+  const outcome = runOutcome(feed);
   if (outcome === undefined) return null;
   return (
     <p class={`run-outcome strip ${outcome.isFailure ? 'tone-bad' : 'tone-paused'}`}>

@@ -1,12 +1,8 @@
 /** How a run ended, in a sentence: the first thing to know of one that did not complete. */
 import type { EventRecord, RunReader } from 'quark-sdk';
+import { runEnding } from 'quark-sdk/workspace';
 import { formatCount } from '../../parts/format.ts';
 import { t } from '../../parts/t.ts';
-
-/** Events about the end of a process: of sessions, and of runs that were imported. */
-const ENDS = /^(?:runtime_|run_failed$|run_interrupted$)/;
-/** Characters of a reason that are shown. */
-const MAX_CHARS = 300;
 
 /** How it ended. */
 export type RunOutcome = {
@@ -17,33 +13,28 @@ export type RunOutcome = {
   readonly isFailure: boolean;
 };
 
+/** What is known of a run and its end. */
+type EndedRun = {
+  readonly status: RunReader['effectiveStatus'];
+  readonly run: Pick<RunReader['run'], 'statusReason'>;
+  readonly events: readonly Pick<EventRecord, 'eventType' | 'payload' | 'severity' | 'step'>[];
+  /** The furthest step and epoch of any metric; NaN where there is none. */
+  readonly position: { readonly step: number };
+};
+
 /** How a run ended that was to go on; undefined for one that completed, or goes on. */
-export function runOutcome(
-  status: RunReader['effectiveStatus'],
-  events: readonly Pick<EventRecord, 'eventType' | 'payload' | 'severity' | 'step'>[],
-  lastStep: number,
-): RunOutcome | undefined {
+export function runOutcome({ events, position, run, status }: EndedRun): RunOutcome | undefined {
   if (status !== 'failed' && status !== 'interrupted') return undefined;
-  const last = events.findLast(
-    ({ eventType, severity }) => ENDS.test(eventType) && severity !== 'debug',
-  );
-  const step = last?.step ?? (Number.isNaN(lastStep) ? null : lastStep);
+  const ending = runEnding({ status, statusReason: run.statusReason }, events);
+  const step = ending.step ?? (Number.isNaN(position.step) ? null : position.step);
   const isFailure = status === 'failed';
-  const where =
-    step === null
-      ? isFailure
-        ? t('Failed')
-        : t('Interrupted')
-      : isFailure
-        ? t('Failed at step {step}', { step: formatCount(step) })
-        : t('Interrupted at step {step}', { step: formatCount(step) });
-  return { text: where, reason: reasonOf(last?.payload), isFailure };
+  return { text: endText(isFailure, step), reason: ending.reason ?? undefined, isFailure };
 }
 
-function reasonOf(payload: EventRecord['payload'] | undefined): string | undefined {
-  const message = payload?.['message'];
-  if (typeof message !== 'string') return undefined;
-  const line = message.trim().split('\n', 1)[0]?.trim() ?? '';
-  if (line === '') return undefined;
-  return line.length > MAX_CHARS ? `${line.slice(0, MAX_CHARS)}…` : line;
+function endText(isFailure: boolean, at: number | null): string {
+  if (at === null) return isFailure ? t('Failed') : t('Interrupted');
+  const step = formatCount(at);
+  return isFailure
+    ? t('Failed at step {step}', { step })
+    : t('Interrupted at step {step}', { step });
 }

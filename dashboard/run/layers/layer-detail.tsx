@@ -3,7 +3,7 @@ import { useComputed, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ReadableRun } from 'quark-sdk/probes';
-import { createChartView } from '../../charts/chart-view.ts';
+import type { ChartView } from '../../charts/chart-view.ts';
 import type { PanelContext } from '../../charts/chart-state.ts';
 import { Panel } from '../../charts/panel.tsx';
 import { IconButton } from '../../parts/controls.tsx';
@@ -20,22 +20,16 @@ export function LayerDetail(props: {
   readonly layer: string;
   readonly type: string | undefined;
   readonly table: LayerTable;
+  /** What the charts show of the steps. */
+  readonly view: ChartView;
   readonly revision: ReadonlySignal<number>;
   readonly run: ReadableRun;
   readonly isLive: boolean;
   readonly onClose: () => void;
 }): JSX.Element {
-  const { layer, table, revision } = props;
+  const { layer, table, revision, view } = props;
   const title = useRef<HTMLHeadingElement>(null);
   const curves = useMemo(() => new LayerCharts(table, layer), [table, layer]);
-  const view = useMemo(() => {
-    const made = createChartView();
-    made.axis.value = 'step';
-    made.chosenAxis.value = 'step';
-    made.smoothing.value = 0;
-    made.isLog.value = false;
-    return made;
-  }, []);
   const context = useComputed((): PanelContext => {
     const now = revision.value;
     curves.update();

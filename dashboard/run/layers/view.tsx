@@ -2,6 +2,8 @@
 import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
+import { ZOOMS } from '../../charts/chart-text.ts';
+import { createChartView, showAll, type ChartView } from '../../charts/chart-view.ts';
 import { scaleTicks } from '../../charts/heat/color-scale.ts';
 import { HeatLegend } from '../../charts/heat/heat-legend.tsx';
 import {
@@ -16,7 +18,7 @@ import { useAddressed } from '../../parts/addressed.ts';
 import { Chip } from '../../parts/controls.tsx';
 import { formatCount, formatValue } from '../../parts/format.ts';
 import { HowTo } from '../../parts/notices.tsx';
-import { setterOf, setting } from '../../parts/signals.ts';
+import { setterOf } from '../../parts/signals.ts';
 import { FeedGate, useFeed } from '../../parts/use-feed.tsx';
 import type { TabProps } from '../feed/tab.ts';
 import { LayerFeed } from './feed.ts';
@@ -87,6 +89,8 @@ function Layers(props: LayersProps): JSX.Element {
   const chosen = useSignal<string | undefined>(undefined);
   useAddressed('quantity', wanted, QUANTITY);
   useAddressed('layer', chosen, LAYER, 'push');
+  const charts = useMemo(createStepView, []);
+  useAddressed('zoom', charts.zooms, ZOOMS);
   void revision.value;
   const quantity = useComputed(() => {
     void revision.value;
@@ -122,14 +126,28 @@ function Layers(props: LayersProps): JSX.Element {
           layer={chosen.value}
           type={types.get(chosen.value)}
           table={table}
+          view={charts}
           revision={revision}
           run={props.feed.reader}
           isLive={props.feed.isLive}
-          onClose={setting(chosen, undefined)}
+          onClose={() => {
+            chosen.value = undefined;
+            showAll(charts);
+          }}
         />
       )}
     </section>
   );
+}
+
+/** The view of charts over steps, as they were recorded. Another layer is shown at the same steps. */
+function createStepView(): ChartView {
+  const made = createChartView();
+  made.axis.value = 'step';
+  made.chosenAxis.value = 'step';
+  made.smoothing.value = 0;
+  made.isLog.value = false;
+  return made;
 }
 
 type LayerTypes = ReadonlyMap<string, string | undefined>;

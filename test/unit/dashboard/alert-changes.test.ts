@@ -118,27 +118,40 @@ describe('how a run ended', () => {
   });
 
   it('is said of one that did not complete, with what the program said of it', () => {
-    expect(runOutcome('completed', [], 3)).toBeUndefined();
-    expect(runOutcome('running', [event('runtime_error', 'x', 1)], 3)).toBeUndefined();
-    expect(
-      runOutcome('failed', [event('runtime_error', 'CUDA out of memory\nat train', 12)], 20),
-    ).toEqual({
+    const of = (
+      status: Parameters<typeof runOutcome>[0]['status'],
+      events: Parameters<typeof runOutcome>[0]['events'],
+      step: number,
+      statusReason: string | null = null,
+    ) => runOutcome({ status, run: { statusReason }, events, position: { step } });
+    expect(of('completed', [], 3)).toBeUndefined();
+    expect(of('running', [event('runtime_error', 'x', 1)], 3)).toBeUndefined();
+    expect(of('failed', [event('runtime_error', 'CUDA out of memory\nat train', 12)], 20)).toEqual({
       text: 'Failed at step 12',
       reason: 'CUDA out of memory',
       isFailure: true,
     });
-    expect(runOutcome('interrupted', [], 1500)).toEqual({
+    // The record is the one that every other view shows.
+    expect(of('failed', [event('runtime_error', 'of the event', 12)], 20, 'of the record')).toEqual(
+      {
+        text: 'Failed at step 12',
+        reason: 'of the record',
+        isFailure: true,
+      },
+    );
+    expect(of('interrupted', [], 1500, 'signal SIGTERM')?.reason).toBe('signal SIGTERM');
+    expect(of('interrupted', [], 1500)).toEqual({
       text: 'Interrupted at step 1,500',
       reason: undefined,
       isFailure: false,
     });
-    expect(runOutcome('failed', [event('user_log', 'not about it', 1)], Number.NaN)).toEqual({
+    expect(of('failed', [event('user_log', 'not about it', 1)], Number.NaN)).toEqual({
       text: 'Failed',
       reason: undefined,
       isFailure: true,
     });
-    const long = runOutcome('failed', [event('run_failed', 'y'.repeat(5000), null)], 1);
-    expect(long?.reason?.length).toBe(301);
-    expect(runOutcome('failed', [event('runtime_error', 7, null)], 1)?.reason).toBeUndefined();
+    const long = of('failed', [event('run_failed', 'y'.repeat(5000), null)], 1);
+    expect(long?.reason?.length).toBe(300);
+    expect(of('failed', [event('runtime_error', 7, null)], 1)?.reason).toBeUndefined();
   });
 });

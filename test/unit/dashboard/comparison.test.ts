@@ -5,7 +5,7 @@ import { CompareFeed } from '../../../dashboard/compare/compare-feed.ts';
 import { ComparedRuns } from '../../../dashboard/compare/compared-runs.ts';
 import { GroupCurves } from '../../../dashboard/compare/charts/group-curves.ts';
 import { metricSections } from '../../../dashboard/compare/charts/sections.ts';
-import { brushByKey, goesThrough, withBrush } from '../../../dashboard/compare/parallel/brushes.ts';
+import { BRUSHES, brushByKey, goesThrough, withBrush } from '../../../dashboard/compare/brushes.ts';
 import { cutMiddle, quantityScale } from '../../../dashboard/compare/quantity-scale.ts';
 import { runs } from '../../support/property.ts';
 
@@ -60,6 +60,25 @@ it('parts of axes are made, moved and taken away by keys', () => {
   expect(goesThrough(brushes, () => 0.3)).toBe(false);
   expect(goesThrough(brushes, () => undefined)).toBe(false);
   expect(withBrush(brushes, 'lr', { from: 0.5, to: 0.501 }).size).toBe(0);
+});
+
+it('parts of axes are written in an address and read from one that anybody wrote', () => {
+  expect(BRUSHES.write(new Map())).toBeUndefined();
+  const brushes = new Map([
+    ['metrics.a/b:c,d.last', { from: 0.25, to: 1 }],
+    ['config.lr', { from: 0, to: 1 / 3 }],
+  ]);
+  const text = BRUSHES.write(brushes);
+  expect(text).toBe('metrics.a%2Fb%3Ac%2Cd.last:0.25:1,config.lr:0:0.3333');
+  expect(BRUSHES.read(text)).toEqual(new Map([...brushes, ['config.lr', { from: 0, to: 0.3333 }]]));
+  expect(BRUSHES.read(undefined).size).toBe(0);
+  expect(BRUSHES.read('a:1:0,b:x:1,c,d:0.1:0.5:1,e:0.5:0.5,f:0:9').get('f')).toEqual({
+    from: 0,
+    to: 1,
+  });
+  expect(BRUSHES.read('a:1:0,b:x:1,c,d:0.1:0.5:1,e:0.5:0.5,%:0:1')).toEqual(
+    new Map([['%', { from: 0, to: 1 }]]),
+  );
 });
 
 it('names are cut in the middle, and metrics are in sections by the beginning of theirs', () => {

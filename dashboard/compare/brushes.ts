@@ -1,4 +1,5 @@
 /** Parts of parallel axes that runs have to go through. Pure. */
+import { decodedName, type AddressText } from '../parts/address-text.ts';
 
 /** A part of an axis, as shares of its length from its foot. */
 export type Brush = { readonly from: number; readonly to: number };
@@ -57,4 +58,28 @@ export function brushByKey(
   const from = Math.max(0, Math.min(1 - LEAST, brush.from + shift));
   const to = Math.min(1, Math.max(LEAST, brush.to + shift));
   return { brush: { from, to } };
+}
+
+/** `config.lr:0.5:1,metrics.loss:0:0.25`: in an address. A part of no axis that is shown holds nothing back. */
+export const BRUSHES: AddressText<Brushes> = {
+  write: (brushes) =>
+    brushes.size === 0
+      ? undefined
+      : Array.from(
+          brushes,
+          ([id, { from, to }]) => `${encodeURIComponent(id)}:${shareText(from)}:${shareText(to)}`,
+        ).join(),
+  read: (text) => {
+    let brushes: Brushes = new Map();
+    for (const part of (text ?? '').split(',')) {
+      const [, id = '', from, to] = /^([^:]+):([\d.]+):([\d.]+)$/.exec(part) ?? [];
+      const brush = { from: Number(from ?? Number.NaN), to: Number(to ?? Number.NaN) };
+      if (brush.from < brush.to) brushes = withBrush(brushes, decodedName(id), brush);
+    }
+    return brushes;
+  },
+};
+
+function shareText(share: number): string {
+  return String(Number(share.toFixed(4)));
 }
