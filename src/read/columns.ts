@@ -3,7 +3,8 @@ import { ascendingOrder, inOrder, isAscending } from '../base/ascending-order.ts
 import type { TableDefinition } from '../schema/table.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
 import type { Vector } from '../codecs/arrow/vectors.ts';
-import { scanRows, type RowFilter, type RowPart, type RunSource } from './scan.ts';
+import type { RowFilter, RowPart } from './match-rows.ts';
+import { scanRows, type RunSource } from './scan.ts';
 
 /** A column of names: those that occur, and which one each row has. */
 export type NameColumn = {

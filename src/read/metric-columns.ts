@@ -5,7 +5,8 @@ import type { DamageReport } from '../segment/open-segment.ts';
 import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 import { readColumns } from './columns.ts';
 import { checkFilter, checkText, type PositionFilter } from './filters.ts';
-import type { RowFilter, RunSource } from './scan.ts';
+import type { RowFilter } from './match-rows.ts';
+import type { RunSource } from './scan.ts';
 
 /** Which metrics to read. All conditions are joined by "and". */
 export type MetricFilter = PositionFilter & {

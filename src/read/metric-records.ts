@@ -12,7 +12,8 @@ import { orderBy } from './columns.ts';
 import { keyColumn, metricRowFilter, type MetricFilter } from './metric-columns.ts';
 import { MetricRecord, type MetricKey } from './metric-record.ts';
 import type { RecordsRead } from './records.ts';
-import { partOf, runIdOf, scanRows, type RowPart, type RunSource } from './scan.ts';
+import { partOf, type RowPart } from './match-rows.ts';
+import { runIdOf, scanRows, type RunSource } from './scan.ts';
 
 /** Samples in the order they were persisted. @throws {QuarkError} `invalid_input` naming the filter */
 export async function readMetrics(

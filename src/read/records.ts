@@ -36,10 +36,13 @@ export async function readRecords<C extends TableColumns>(
 ): Promise<RecordsRead<RecordOf<C>>> {
   const others = latestBy === undefined ? names.others : { ...names.others, latestOnly: checkFlag };
   const { conditions, position } = checkFilter(table, filter, { ...names, others });
+  // What is left out afterwards does not count for a limit.
+  const isWhole = where === undefined && latestBy === undefined;
+  const scanned = isWhole ? position : { ...position, limit: Number.POSITIVE_INFINITY };
   const { damage, parts } = await scanRows(
     source,
     table,
-    { conditions, position },
+    { conditions, position: scanned },
     ({ batch, sequences }) =>
       recordsOfBatch(table, runIdOf(source), batch, (row) => sequences[row] ?? 0),
   );

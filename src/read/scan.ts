@@ -1,20 +1,28 @@
 /** From a filter to the rows of matching segments. Damaged segments are reported and left out. */
-import { invalidInput, SessionStoreError } from '../base/errors.ts';
+import { ascendingOrder } from '../base/ascending-order.ts';
+import { invalidInput, isQuarkError, SessionStoreError } from '../base/errors.ts';
+import { segmentName } from '../records/shapes/manifest.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import { gatherRows } from '../segment/batch-ops.ts';
 import { groupSegments } from '../segment/group-segments.ts';
 import {
   damageOf,
   decodeSegment,
   readySegment,
   type DamageReport,
-  type OpenedSegment,
   type ReadyResult,
   type ReadySegment,
 } from '../segment/open-segment.ts';
-import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource } from '../store/store.ts';
-import { segmentFilter, type Position, type Range } from './filters.ts';
+import { segmentFilter } from './filters.ts';
+import {
+  holdsOneOf,
+  latestRows,
+  matchRows,
+  partOf,
+  wantedKeys,
+  type RowFilter,
+  type RowPart,
+} from './match-rows.ts';
 
 /** Bytes that are fetched at a time. */
 const FETCH_BYTES = 32 << 20;
@@ -23,6 +31,11 @@ const FETCH_SEGMENTS = 512;
 const READY_SEGMENTS = 4;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
+/** How far back the last rows are looked for at first, in sequence numbers, and how many times as far after that. */
+const FIRST_REACH = 4096;
+const REACH_FACTOR = 8;
+/** Segments that are read at a time then. */
+const WALK_SEGMENTS = 4;
 
 /** Takes the segments of a scan one after the other. */
 export type SegmentVisitor = {
@@ -61,10 +74,14 @@ export async function scanSegments<V extends SegmentVisitor>(
     const damage = await scanOnce(store, manifests, visitor, options);
     if (damage !== undefined) return { visitor, damage };
   }
-  throw new SessionStoreError(
+  throw mergedTooOften(filter.runId, filter.table);
+}
+
+function mergedTooOften(runId: string, table: string): SessionStoreError {
+  return new SessionStoreError(
     'busy',
-    `The ${filter.table} of run ${filter.runId} were merged again and again while they were read. Try again.`,
-    { details: { runId: filter.runId } },
+    `The ${table} of run ${runId} were merged again and again while they were read. Try again.`,
+    { details: { runId } },
   );
 }
 
@@ -131,25 +148,10 @@ export function checkRunSource<T extends RunSource>(field: string, source: T): T
   return source;
 }
 
-/** Wanted values of key columns, by the names of code: one, or any of a list. Undefined asks for all. */
-export type KeyConditions = {
-  readonly [column: string]: string | readonly string[] | undefined;
-};
-
-/** Which rows of a table to read. All conditions are joined by "and". */
-export type RowFilter = {
-  readonly position: Position;
-  readonly conditions?: KeyConditions;
-  /** A test of the values of the table's key column, beside its condition. */
-  readonly isKey?: ((key: string) => boolean) | undefined;
-  /** Only these sequence numbers. */
-  readonly sequences?: readonly number[];
-};
-
-/** The rows of one segment that match. The columns are shared with the segment: do not change them. */
-export type RowPart = Pick<OpenedSegment, 'manifest' | 'batch' | 'sequences'>;
-
-/** What `visit` returns for the matching rows of each segment, in the order of the segments. */
+/**
+ * What `visit` returns for the matching rows of each segment, in the order of the segments. Of a limit, the last rows are among those
+ * that are visited, and few others where the store says how long the table is: it is read from its end backwards then.
+ */
 export async function scanRows<T>(
   source: RunSource,
   table: TableDefinition,
@@ -161,125 +163,145 @@ export async function scanRows<T>(
   if (isNothing(sequences) || Object.values(conditions).some(isNothing))
     return { parts: [], damage: [] };
   const ascending = sequences?.toSorted((a, b) => a - b);
+  const options = ascending === undefined ? {} : { mayMatch: holdsOneOf(ascending) };
+  const begin = (): PartCollector<T> => new PartCollector(table, filter, visit);
+  if (position.limit < Number.POSITIVE_INFINITY) {
+    const end = await endOf(source.store, runIdOf(source), table.table);
+    if (end !== undefined) return walkBack(source, { table, filter, end, begin, ...options });
+  }
   const { damage, visitor } = await scanSegments(
     source.store,
     segmentFilter(runIdOf(source), table.table, position, wantedKeys(table, filter)),
-    () => new PartCollector(table, filter, visit),
-    ascending === undefined ? {} : { mayMatch: holdsOneOf(ascending) },
+    begin,
+    options,
   );
   return { parts: visitor.parts, damage };
 }
 
-/** Values of the key column that manifests are asked for; undefined for all. */
-export function wantedKeys(
-  { keyColumn }: TableDefinition,
-  { conditions = {} }: RowFilter,
-): readonly string[] | undefined {
-  const wanted = keyColumn === undefined ? undefined : conditions[keyColumn];
-  return wanted === undefined ? undefined : [wanted].flat();
+/** About which sequence number the next row of a table gets; undefined where the store does not say. */
+async function endOf(
+  store: SegmentSource,
+  runId: string,
+  table: string,
+): Promise<number | undefined> {
+  try {
+    const streams = store.listStreams?.(runId) ?? (await store.notes?.survey(runId))?.streams;
+    return (await streams)?.find((one) => one.runId === runId && one.table === table)?.nextSequence;
+  } catch (error) {
+    // A service that is older than the question.
+    if (isQuarkError(error, 'unsupported')) return undefined;
+    throw error;
+  }
+}
+
+type Walk<T> = Pick<ScanOptions, 'mayMatch'> & {
+  readonly table: TableDefinition;
+  readonly filter: RowFilter;
+  readonly end: number;
+  readonly begin: () => PartCollector<T>;
+};
+
+async function walkBack<T>(
+  source: RunSource,
+  walk: Walk<T>,
+): Promise<{ readonly parts: readonly T[]; readonly damage: readonly DamageReport[] }> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const found = await walkOnce(source, walk);
+    if (found !== undefined) return found;
+  }
+  throw mergedTooOften(runIdOf(source), walk.table.table);
+}
+
+/** Reads segments from the end of the table until none before can have one of the last rows. Undefined when a segment is gone. */
+async function walkOnce<T>(
+  source: RunSource,
+  { begin, end, filter, mayMatch = () => true, table }: Walk<T>,
+): Promise<{ readonly parts: readonly T[]; readonly damage: readonly DamageReport[] } | undefined> {
+  const { position } = filter;
+  const keys = wantedKeys(table, filter);
+  const collector = begin();
+  const damage: DamageReport[] = [];
+  const seen = new Set<string>();
+  for (let reach = Math.max(FIRST_REACH, position.limit); ; reach *= REACH_FACTOR) {
+    const sequenceMin = Math.max(position.sequenceMin, end - reach);
+    const listed = await source.store.listSegments(
+      segmentFilter(runIdOf(source), table.table, { ...position, sequenceMin }, keys),
+    );
+    // Merged since it was read: its rows would come twice.
+    const listedNames = new Set(listed.map(nameOf));
+    if ([...seen].some((name) => !listedNames.has(name))) return undefined;
+    const left = listed
+      .filter((manifest) => mayMatch(manifest) && !seen.has(nameOf(manifest)))
+      .sort((a, b) => b.lastSequence - a.lastSequence);
+    for (let at = 0; at < left.length; at += WALK_SEGMENTS) {
+      const next = left
+        .slice(at, at + WALK_SEGMENTS)
+        .filter(({ lastSequence }) => lastSequence >= collector.sequenceMin);
+      const damaged = await scanOnce(source.store, next, collector, {});
+      if (damaged === undefined) return undefined;
+      damage.push(...damaged);
+    }
+    for (const manifest of listed) seen.add(nameOf(manifest));
+    if (collector.sequenceMin >= sequenceMin || sequenceMin <= position.sequenceMin)
+      return { parts: collector.parts.toReversed(), damage };
+  }
+}
+
+/** Tells a segment from another one that has taken its identity. */
+function nameOf(manifest: SegmentManifest): string {
+  return `${segmentName(manifest)}/${manifest.checksum}`;
 }
 
 class PartCollector<T> implements SegmentVisitor {
   readonly parts: T[] = [];
+  /** Rows before it are not wanted: enough later ones have come. */
+  sequenceMin: number;
   readonly #table: TableDefinition;
   readonly #filter: RowFilter;
   readonly #visit: (part: RowPart) => T;
+  /** Of a limit: the sequence numbers of the parts, and how many they are. */
+  #sequences: Float64Array[] = [];
+  #count = 0;
 
   constructor(table: TableDefinition, filter: RowFilter, visit: (part: RowPart) => T) {
     this.#table = table;
     this.#filter = filter;
     this.#visit = visit;
+    this.sequenceMin = filter.position.sequenceMin;
   }
 
   visit(ready: ReadySegment): void {
+    const { position } = this.#filter;
+    const { sequenceMin } = this;
     const segment = decodeSegment(this.#table, ready);
-    const rows = matchRows(this.#table, segment, this.#filter);
+    const rows = latestRows(
+      matchRows(this.#table, segment, {
+        ...this.#filter,
+        position: { ...position, sequenceMin },
+      }),
+      segment.sequences,
+      position.limit,
+    );
     const part = rows === null ? segment : partOf(segment, rows);
-    if (part.batch.rowCount > 0 || rows === null) this.parts.push(this.#visit(part));
+    if (part.batch.rowCount === 0 && rows !== null) return;
+    this.parts.push(this.#visit(part));
+    if (position.limit < Number.POSITIVE_INFINITY) this.#bound(part.sequences, position.limit);
   }
-}
 
-/** Some rows of a segment. */
-export function partOf(segment: RowPart, rows: Int32Array): RowPart {
-  const { batch, manifest, sequences } = segment;
-  return {
-    manifest,
-    batch: gatherRows(batch, rows),
-    sequences: Float64Array.from(rows, (row) => sequences[row] ?? 0),
-  };
-}
-
-/** Rows of a segment that match, in their order; null when all do. */
-export function matchRows(
-  table: TableDefinition,
-  segment: RowPart,
-  { conditions = {}, isKey, position, sequences: wanted }: RowFilter,
-): Int32Array | null {
-  const { batch, manifest, sequences } = segment;
-  const { epoch, sequenceMin, step } = position;
-  const numbers = wanted === undefined ? undefined : new Set(wanted);
-  const tests: ((row: number) => boolean)[] = [];
-  if (manifest.firstSequence < sequenceMin)
-    tests.push((row) => (sequences[row] ?? 0) >= sequenceMin);
-  if (numbers !== undefined) tests.push((row) => numbers.has(sequences[row] ?? -1));
-  for (const [name, value] of Object.entries(conditions))
-    if (value !== undefined) {
-      const values = new Set([value].flat());
-      addKeyTest(tests, table, batch, name, (text) => values.has(text));
+  /** Raises the bound once there are enough rows. */
+  #bound(sequences: Float64Array, limit: number): void {
+    this.#sequences.push(sequences);
+    this.#count += sequences.length;
+    if (this.#count < limit) return;
+    const all = new Float64Array(this.#count);
+    let at = 0;
+    for (const some of this.#sequences) {
+      all.set(some, at);
+      at += some.length;
     }
-  if (isKey !== undefined && table.keyColumn !== undefined)
-    addKeyTest(tests, table, batch, table.keyColumn, isKey);
-  if (step !== null) tests.push(inRange(batch.columns.get('step'), step));
-  if (epoch !== null) tests.push(inRange(batch.columns.get('epoch'), epoch));
-  if (tests.length === 0) return null;
-  const [test] = tests;
-  const isWanted =
-    tests.length === 1 && test !== undefined
-      ? test
-      : (row: number): boolean => tests.every((each) => each(row));
-  const rows = new Int32Array(batch.rowCount);
-  let count = 0;
-  for (let row = 0; row < batch.rowCount; row++) if (isWanted(row)) rows[count++] = row;
-  return count === batch.rowCount ? null : rows.subarray(0, count);
-}
-
-/** Adds a test of a key column, unless every row passes it. */
-function addKeyTest(
-  tests: ((row: number) => boolean)[],
-  table: TableDefinition,
-  batch: RowBatch,
-  name: string,
-  isWanted: (key: string) => boolean,
-): void {
-  const vector = batch.columns.get(table.storedNames.get(name) ?? name);
-  if (vector?.kind !== 'key') {
-    tests.push(() => false);
-    return;
+    const latest = ascendingOrder(all).subarray(this.#count - limit);
+    this.#sequences = [Float64Array.from(latest, (row) => all[row] ?? 0)];
+    this.#count = limit;
+    this.sequenceMin = Math.max(this.sequenceMin, all[latest[0] ?? 0] ?? 0);
   }
-  const { dictionary, indices } = vector;
-  const wanted = Uint8Array.from(dictionary, (key) => (isWanted(key) ? 1 : 0));
-  if (wanted.includes(0) || table.columns[name]?.isNullable !== false)
-    tests.push((row) => wanted[indices[row] ?? -1] === 1);
-}
-
-function inRange(column: Vector | undefined, { max, min }: Range): (row: number) => boolean {
-  if (column?.kind !== 'number') return () => false;
-  const { values } = column;
-  return (row) => {
-    const value = values[row] ?? Number.NaN;
-    return value >= min && value <= max;
-  };
-}
-
-/** Whether a segment spans one of the numbers, which are ascending. */
-function holdsOneOf(ascending: readonly number[]): (manifest: SegmentManifest) => boolean {
-  return ({ firstSequence, lastSequence }) => {
-    let from = 0;
-    for (let to = ascending.length; from < to;) {
-      const middle = (from + to) >>> 1;
-      if ((ascending[middle] ?? 0) < firstSequence) from = middle + 1;
-      else to = middle;
-    }
-    return (ascending[from] ?? Number.POSITIVE_INFINITY) <= lastSequence;
-  };
 }

@@ -16,7 +16,7 @@ import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../store/store.ts';
 import { segmentFilter } from './filters.ts';
 import { orderBy } from './columns.ts';
-import { matchRows, partOf, wantedKeys, type RowFilter, type RowPart } from './scan.ts';
+import { matchRows, partOf, wantedKeys, type RowFilter, type RowPart } from './match-rows.ts';
 
 /** Small segments that are read together. */
 const GROUP_ROWS = 65_536;

@@ -187,8 +187,9 @@ export interface StoreNotes {
   forgetRun(runId: string, expected?: StoreSurvey): Promise<boolean>;
 }
 
-/** What rows are read from: a store, or some of its segments. */
-export type SegmentSource = Pick<Store, 'listSegments' | 'readSegments'>;
+/** What rows are read from: a store, or some of its segments. Where it says how long tables are, the last rows are read by themselves. */
+export type SegmentSource = Pick<Store, 'listSegments' | 'readSegments'> &
+  Partial<Pick<Store, 'listStreams' | 'notes'>>;
 
 /** First facet: projects, runs and the claims of live sessions on them. */
 export interface RunStore extends RunDeletion {

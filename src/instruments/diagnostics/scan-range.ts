@@ -5,7 +5,8 @@ import type { JsonObject } from '../../base/json.ts';
 import { orderBy } from '../../read/columns.ts';
 import { checkPosition, type PositionFilter } from '../../read/filters.ts';
 import { recordsOfBatch } from '../../read/records.ts';
-import { scanRows, type RowPart } from '../../read/scan.ts';
+import type { RowPart } from '../../read/match-rows.ts';
+import { scanRows } from '../../read/scan.ts';
 import {
   batchDiagnosticTable,
   type BatchDiagnosticRecord,

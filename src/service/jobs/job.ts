@@ -1,6 +1,6 @@
 /** Jobs of a service on stored or uploaded bytes, as plain data. `jobs.ts` runs them; {@link Compute} chooses the thread. */
 import type { PositionFilter } from '../../read/filters.ts';
-import type { KeyConditions } from '../../read/scan.ts';
+import type { KeyConditions } from '../../read/match-rows.ts';
 import type { SketchNotes } from '../../read/curve-sketch.ts';
 import type { CurveQuery } from '../../store/curves.ts';
 import type {

@@ -1,0 +1,35 @@
+// Recording in turns with merges: how long the recording thread is held at a time, what the end costs, and what is stored.
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { longestSlice, recordRows, threadMs } from './recorded.mjs';
+
+export const title = 'recording 20 metrics into SQLite';
+export const sizes = [1e5, 1e6, 3e6, 1e7];
+
+export async function measure(rows, { entry, folder }) {
+  const sdk = await entry('index.js');
+  const storage = await sdk.openStorage(join(folder, 'runs'));
+  // What is compiled once is not counted.
+  const warm = await sdk.startRun({ project: 'warm', storage, handleSignals: false });
+  await recordRows(warm, sdk, { rows: 50_000 });
+  await warm.endRun();
+  await warm.close();
+  const session = await sdk.startRun({ project: 'growth', storage, handleSignals: false });
+  const before = { ms: performance.now(), thread: threadMs() };
+  const during = await longestSlice(() => recordRows(session, sdk, { rows, flushRows: 1000 }));
+  const ended = performance.now();
+  const atEnd = await longestSlice(() => session.endRun());
+  const after = performance.now();
+  const thread = threadMs() - before.thread;
+  await session.close();
+  await storage.close();
+  const { size } = await stat(join(folder, 'runs', '.quark', 'quark.db'));
+  return {
+    'longest slice while recording (ms of processor)': during,
+    'longest slice of endRun (ms of processor)': atEnd,
+    'recording (ms)': ended - before.ms,
+    'endRun (ms)': after - ended,
+    'recording thread (ms of processor)': thread,
+    'bytes a point in the database': size / rows,
+  };
+}

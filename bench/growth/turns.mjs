@@ -1,0 +1,2 @@
+/** A turn of the event loop. */
+export const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
