@@ -1,6 +1,6 @@
 /**
  * `quark-sdk/workspace`: what people set up beside their runs: saved views of charts, documents of a project, settings of charts, and
- * formulas of metrics; and runs as a table, with the query line that chooses them.
+ * formulas of metrics; and runs as a table, with small curves and the query line that chooses them.
  */
 export {
   deleteView,
@@ -97,6 +97,9 @@ export {
   type RunTableQuery,
   type RunTableScope,
 } from './read/finding/run-table.ts';
+export { readSparklines } from './read/finding/sparklines.ts';
+export type { RunSparkline, SparklineQuery } from './store/curves.ts';
+export { lossMetric } from './records/run-paths.ts';
 export type {
   FoundColumn,
   FoundGroup,

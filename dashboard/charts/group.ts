@@ -48,15 +48,7 @@ export function splitMetricKey(key: string): { namespace: string | null; name: s
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** The metric that stands for a run: its training loss, or whatever comes nearest. */
-export function lossKey(keys: readonly string[]): string | undefined {
-  return (
-    keys.find((key) => key === 'train/loss') ??
-    keys.find((key) => key === 'loss') ??
-    keys.find((key) => key.endsWith('/loss')) ??
-    keys.find((key) => key.endsWith('loss'))
-  );
-}
+export { lossMetric as lossKey } from 'quark-sdk/workspace';
 
 /** Charts of the machine: which metrics are one picture. */
 const MACHINE_GROUPS: readonly {

@@ -46,7 +46,10 @@ export class ImportClient {
 
   constructor(line: Line, uri: string) {
     this.#line = line;
-    this.store = droppedStore(uri, (call) => this.#ask({ kind: 'store', call }));
+    this.store = {
+      ...droppedStore(uri, (call) => this.#ask({ kind: 'store', call })),
+      readSparklines: (query) => this.#ask({ kind: 'sparklines', query }),
+    };
     offerSeries(this.store, (query) => this.#ask({ kind: 'series', query }));
     line.addEventListener('message', (event) => this.#hear(event.data));
   }
@@ -155,7 +158,9 @@ function errorOf({ message, code, details }: MessageError): Error {
 function droppedStore(uri: string, ask: <T>(call: StoreCall) => Promise<T>): Store {
   const read =
     <N extends StoreRead>(name: N) =>
-    (...args: Parameters<Store[N]>): Promise<Awaited<ReturnType<Store[N]>>> =>
+    (
+      ...args: Parameters<NonNullable<Store[N]>>
+    ): Promise<Awaited<ReturnType<NonNullable<Store[N]>>>> =>
       ask({ name, args });
   const refuse = (): Promise<never> =>
     Promise.reject(new SessionStoreError('read_only', 'Files that were dropped are only read.'));
@@ -167,6 +172,7 @@ function droppedStore(uri: string, ask: <T>(call: StoreCall) => Promise<T>): Sto
     findRun: read('findRun'),
     listRuns: read('listRuns'),
     listLeases: read('listLeases'),
+    askRuns: read('askRuns'),
     listSegments: read('listSegments'),
     readSegments: read('readSegments'),
     getBlob: read('getBlob'),

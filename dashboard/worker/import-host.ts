@@ -1,6 +1,7 @@
 /** The worker's side: runs the imports into a store in memory, and reads that for the page. */
 import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-sdk';
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
+import { readSparklines } from 'quark-sdk/workspace';
 import { getOrMake } from '../parts/maps.ts';
 import { nextMessage } from '../parts/turns.ts';
 import { windowReader, type ReadSeries } from '../series/series-reader.ts';
@@ -70,6 +71,8 @@ class ImportHost {
             if (column !== null) transfer.push(column.buffer);
         return read;
       }
+      case 'sparklines':
+        return readSparklines(this.#store, request.query);
       case 'analyze':
       case 'batches':
       case 'report':
@@ -206,7 +209,9 @@ async function callStore(
   transfer: Transferable[],
 ): Promise<unknown> {
   if (!STORE_READS.includes(name)) throw new Error(`The page may not call ${name}.`);
-  const answer: unknown = await Reflect.apply(store[name], store, args);
+  const method = store[name];
+  if (method === undefined) return undefined;
+  const answer: unknown = await Reflect.apply(method, store, args);
   const parts: readonly unknown[] = Array.isArray(answer) ? answer : [{ bytes: answer }];
   for (const part of parts) {
     const bytes: unknown = typeof part === 'object' && part !== null && Reflect.get(part, 'bytes');

@@ -9,6 +9,7 @@ import type {
   UnknownFile,
 } from 'quark-sdk/exchange';
 import type { MediaItem } from 'quark-sdk/media';
+import type { SparklineQuery } from 'quark-sdk/workspace';
 
 /** One end of the line: a worker, the inside of one, or a port. */
 export interface Line {
@@ -25,6 +26,7 @@ export const STORE_READS = [
   'findRun',
   'listRuns',
   'listLeases',
+  'askRuns',
   'listSegments',
   'readSegments',
   'getBlob',
@@ -41,6 +43,8 @@ export type Request =
   | { readonly kind: 'store'; readonly call: StoreCall }
   /** Metrics of a run. Answered with a `PageSeriesRead`. */
   | { readonly kind: 'series'; readonly query: PageSeriesQuery }
+  /** Small curves of runs. Answered with a list of `RunSparkline`. */
+  | { readonly kind: 'sparklines'; readonly query: SparklineQuery }
   /** Something about a run of the store in the worker, or of the one at `uri`. */
   | RunRequest
   /** More files of the import that is put together; a folder is too large for one message. */

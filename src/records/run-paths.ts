@@ -37,3 +37,13 @@ const MACHINE =
 export function isMachinePath(path: string): boolean {
   return MACHINE.test(path);
 }
+
+/** The metric that stands for a run: its training loss, or whatever comes nearest. */
+export function lossMetric(keys: readonly string[]): string | undefined {
+  return (
+    keys.find((key) => key === 'train/loss') ??
+    keys.find((key) => key === 'loss') ??
+    keys.find((key) => key.endsWith('/loss')) ??
+    keys.find((key) => key.endsWith('loss'))
+  );
+}

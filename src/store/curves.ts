@@ -55,3 +55,25 @@ export type RunCurves = {
   /** Segments that could not be read. */
   readonly damagedCount: number;
 };
+
+/** Small curves of many runs. */
+export type SparklineQuery = {
+  /** At most 200. */
+  readonly runIds: readonly string[];
+  /** Unless given, the loss of each run. */
+  readonly metricKey?: string | undefined;
+  /** About so many of each curve, 4 to 512; 64 unless given. */
+  readonly points?: number | undefined;
+};
+
+/** The small curve of a metric of a run. */
+export type RunSparkline = {
+  readonly runId: string;
+  readonly metricKey: string;
+  /** What the positions are: `time` (UTC epoch milliseconds) where no sample has a step. */
+  readonly axis: 'step' | 'time';
+  /** Ascending. */
+  readonly positions: readonly number[];
+  /** As many as positions. NaN stands for a value that is not finite. */
+  readonly values: readonly number[];
+};

@@ -41,7 +41,7 @@ import {
   type ProjectRemoval,
   type RunDeletion,
 } from './deletion.ts';
-import type { CurveQuery, RunCurves } from './curves.ts';
+import type { CurveQuery, RunCurves, RunSparkline, SparklineQuery } from './curves.ts';
 import type { DocumentCalls } from './documents.ts';
 import type { RowSpill } from './row-spill.ts';
 import type { IndexFeed } from './run-feed.ts';
@@ -423,6 +423,11 @@ export interface ConnectedStore {
    * @throws {RunNotFoundError}
    */
   readCurves(query: CurveQuery): Promise<RunCurves>;
+  /**
+   * Small curves of many runs, made at the other side, in one answer; undefined of a service that is older than them. What a reader cannot
+   * have is left out: see `readSparklines` of the package.
+   */
+  readSparklines(query: SparklineQuery): Promise<readonly RunSparkline[] | undefined>;
   /** Deletes all rows of a table of an ended run, at the service: see `deleteTable` of the package. */
   deleteTable(runId: string, table: string): Promise<DeletedRows>;
   /** Deletes the artifacts of an ended run with this id or key, at the service: see `deleteArtifact` of the package. */
@@ -537,6 +542,7 @@ export const STORE_CALLS: CallRules<Store> = {
   identity: reads(nothing),
   isDurable: reads(nothing),
   readCurves: reads(nothing),
+  readSparklines: reads(nothing),
   nearQuotas: reads(nothing),
   putBlob: writes(checkBlob),
   putBlobNow: writes(checkBlobNow),

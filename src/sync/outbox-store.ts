@@ -32,7 +32,7 @@ import { openPulse, type LeaderPulse } from './leader-pulse.ts';
 import { LossNotes } from './loss-notes.ts';
 import { SentWatch } from './sent-watch.ts';
 import { countSending, lead, type HolderTag, type LocksLike } from './leadership.ts';
-import { outboxDocuments, RemoteStore } from './remote-store.ts';
+import { knownRuns, outboxDocuments, outboxQuestions, RemoteStore } from './remote-store.ts';
 import { RunMirror } from './run-mirror.ts';
 import { openOther } from './same-store.ts';
 import { RefusalListeners, StatusReader } from './status-reader.ts';
@@ -78,6 +78,7 @@ export class OutboxStore implements Store {
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
   readonly putBlobNow?: LocalStore['putBlobNow'];
   readonly spill?: RowSpill;
+  readonly askRuns: NonNullable<Store['askRuns']>;
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
   readonly restoreRun: Store['restoreRun'];
@@ -162,6 +163,7 @@ export class OutboxStore implements Store {
       notes: this.#syncNotes,
       wake: () => this.#wakeUp.wake(),
     });
+    this.askRuns = outboxQuestions(local, this.#remote);
     const documents = outboxDocuments(local, this.#remote);
     this.putDocument = documents.putDocument;
     this.findDocument = documents.findDocument;
@@ -258,11 +260,7 @@ export class OutboxStore implements Store {
     const here = await this.#local.listRuns(first);
     const there = (await this.#remote.tryTo((remote) => remote.listRuns(first))) ?? [];
     if (there.length === 0) return limit === 0 ? [] : here.slice(offset);
-    // What was deleted here is not there for anybody here, whatever the service has been told.
-    const known = new Set([
-      ...(await this.notes.survey()).runs.map(({ id }) => id),
-      ...(await this.#local.listDeletedRuns()).map(({ id }) => id),
-    ]);
+    const known = await knownRuns(this.#local);
     return selectRuns([...here, ...there.filter(({ id }) => !known.has(id))], {
       offset,
       ...(limit === undefined ? {} : { limit }),

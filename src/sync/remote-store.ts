@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { SyncProblem } from '../store/sync-control.ts';
 import { isAhead } from './delayed-runs.ts';
 import { kindOfFailure, problemOf, retryAfterMs } from './failures.ts';
+import { notesOf } from './sync-notes.ts';
 
 /** How long listings do without a service that did not answer. */
 const LEAVE_ALONE_MS = 5_000;
@@ -110,5 +111,23 @@ export function outboxDocuments(local: Store, remote: RemoteStore): DocumentCall
     findDocument: async (...address) => (await there()).findDocument(...address),
     listDocuments: async (...asked) => (await there()).listDocuments(...asked),
     deleteDocument: async (...address) => (await there()).deleteDocument(...address),
+  };
+}
+
+/** Runs that are here. What was deleted here is not there for anybody here, whatever the service has been told. */
+export async function knownRuns(local: Store): Promise<ReadonlySet<string>> {
+  return new Set([
+    ...(await notesOf(local).survey()).runs.map(({ id }) => id),
+    ...(await local.listDeletedRuns()).map(({ id }) => id),
+  ]);
+}
+
+/** Questions about many runs are answered here, and by the service for runs that are only there. */
+export function outboxQuestions(local: Store, remote: RemoteStore): NonNullable<Store['askRuns']> {
+  return async (question) => {
+    // Loaded here: a page that records asks nothing of the kind.
+    const { askBoth } = await import('../store/find/ask-both.ts');
+    const known = (): Promise<ReadonlySet<string>> => knownRuns(local);
+    return askBoth({ here: local, known, tryThere: (work) => remote.tryTo(work) }, question);
   };
 }

@@ -1,7 +1,7 @@
 /** A store on the other side of HTTP: what a page or a process opens with `http://host:port`. */
 import { storeOf, type StoreDriver } from '../store/front.ts';
 import { checkOptionNames } from '../base/assert.ts';
-import { isQuarkError, SessionStoreError } from '../base/errors.ts';
+import { isQuarkError, isStoreError, SessionStoreError } from '../base/errors.ts';
 import { checkAnsweredProject, checkAnsweredRun } from '../store/run-content.ts';
 import { containsKey } from '../store/segment-rules.ts';
 import type {
@@ -36,7 +36,7 @@ import {
   MAX_SEGMENTS_PER_READ,
   UPLOAD_MEDIA_TYPE,
 } from './protocol.ts';
-import { decodeAnswer } from './table-messages.ts';
+import { decodeAnswer, decodeSparkline } from './table-messages.ts';
 import { TableEpochs } from './table-epochs.ts';
 import type { DocumentCalls } from '../store/documents.ts';
 import { documentsThere, silenceThere, unsilenceThere } from './http-remarks.ts';
@@ -90,6 +90,7 @@ class HttpStore implements StoreDriver {
   readonly isWritable: boolean;
   readonly #client: HttpClient;
   #asksThere = true;
+  #drawsThere = true;
   readonly #epochs = new TableEpochs((runId) => this.#tryListStreams(runId));
 
   constructor(client: HttpClient, isWritable: boolean, space: string | undefined) {
@@ -149,8 +150,7 @@ class HttpStore implements StoreDriver {
       const answer = await this.#client.json('POST /tables/runs', { message: { question } });
       return decodeAnswer(answer, question);
     } catch (error) {
-      // A service that is older than tables does not know the route.
-      if (!isQuarkError(error, 'unsupported')) throw error;
+      if (!isUnknownRoute(error)) throw error;
       this.#asksThere = false;
       return undefined;
     }
@@ -313,6 +313,18 @@ class HttpStore implements StoreDriver {
     return decodeCurves(answer);
   };
 
+  readonly readSparklines: ConnectedStore['readSparklines'] = async (query) => {
+    if (!this.#drawsThere) return undefined;
+    try {
+      const answer = await this.#client.json('POST /tables/curves', { message: { ...query } });
+      return answer.list('curves').map(decodeSparkline);
+    } catch (error) {
+      if (!isUnknownRoute(error)) throw error;
+      this.#drawsThere = false;
+      return undefined;
+    }
+  };
+
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const answer = await this.#client.json('POST /runs/:runId/tables/:table/merge', {
       params: { runId, table },
@@ -453,4 +465,9 @@ function headerLost(uri: string): SessionStoreError {
     `Something before the service at ${uri} takes the header "quark-space" away or changes it: records would get into another space. Let proxies pass headers that begin with "quark-".`,
     { details: { uri } },
   );
+}
+
+/** Whether a service is older than a question. One that only reads refuses every POST that it does not know. */
+function isUnknownRoute(error: unknown): boolean {
+  return isQuarkError(error, 'unsupported') || isStoreError(error, 'read_only');
 }

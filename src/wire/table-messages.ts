@@ -11,6 +11,7 @@ import type {
   TableAnswer,
   TableQuestion,
 } from '../records/run-question.ts';
+import type { RunSparkline } from '../store/curves.ts';
 import type { FactValue } from '../records/shapes/run-condition.ts';
 import { Fields } from './wire.ts';
 
@@ -130,6 +131,18 @@ function decodeFact(value: unknown): FactValue {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;
   return Number(new Fields('value', value).text('number'));
+}
+
+/** A small curve of an answer. @throws {SessionStoreError} `rejected` when it is none */
+export function decodeSparkline(value: unknown): RunSparkline {
+  const curve = new Fields('curve', value);
+  const axis = curve.text('axis');
+  if (axis !== 'step' && axis !== 'time') throw oddField('curve.axis');
+  const positions = curve.list('positions').map(Number);
+  const values = curve.list('values').map((one) => (one === null ? Number.NaN : Number(one)));
+  if (positions.length !== values.length) throw oddField('curve.values');
+  const [runId, metricKey] = [curve.text('run_id'), curve.text('metric_key')];
+  return { runId, metricKey, axis, positions, values };
 }
 
 /** The error of a message whose field is not as the description of the API says. */

@@ -1,5 +1,5 @@
 /** The routes of tables of runs: part of the table in `routes.ts`. */
-import { count, json, jsonOf, question, read, text, type Route } from './route-parts.ts';
+import { count, json, jsonOf, number, question, read, text, type Route } from './route-parts.ts';
 import { list, object, type Schema } from './schemas.ts';
 
 const flag: Schema = { type: 'boolean' };
@@ -39,6 +39,20 @@ const answer: Schema = {
   description: 'What was asked for by `kind`; `values` of rows stand in the order of `columns`.',
 };
 
+const curve = object({
+  run_id: text,
+  metric_key: text,
+  axis: {
+    enum: ['step', 'time'],
+    description: 'What `positions` are: instants of a metric without steps.',
+  },
+  positions: list(number),
+  values: {
+    ...list({ type: ['number', 'null'] }),
+    description: 'As many as positions; null for what is not finite.',
+  },
+});
+
 /** See the top of this file. */
 export const TABLE_ROUTES = {
   'POST /tables/runs': read(
@@ -46,5 +60,24 @@ export const TABLE_ROUTES = {
     'Runs as a table: rows in an order, ids, columns, how often values are there, or means by group; changes nothing',
     jsonOf(answer),
     { body: question(json({ question: asked })) },
+  ),
+  'POST /tables/curves': read(
+    'postTablesCurves',
+    'Small curves of many runs: one metric of each in a few points; runs without it are left out; changes nothing',
+    jsonOf(object({ curves: list(curve) })),
+    {
+      body: question(
+        jsonOf(
+          object(
+            {
+              run_ids: { ...list(text), description: 'At most 200.' },
+              metric_key: { ...text, description: 'The loss of each run unless given.' },
+              points: { ...count, description: '4 to 512 of each curve, about; 64 unless given.' },
+            },
+            ['metric_key', 'points'],
+          ),
+        ),
+      ),
+    },
   ),
 } as const satisfies Readonly<Record<string, Route>>;

@@ -11,6 +11,7 @@ import {
 } from '../../src/read/finding/run-table.ts';
 import { AnalyzerEngine } from '../../src/analysis/engine/analyzer-engine.ts';
 import { openRun } from '../../src/read/run-reader.ts';
+import { readSparklines } from '../../src/read/finding/sparklines.ts';
 import type { AlertRecord } from '../../src/records/alert.ts';
 import { MetricsLogger } from '../../src/session/metrics-logger.ts';
 import { TrainingSession } from '../../src/session/training-session.ts';
@@ -324,6 +325,59 @@ export function describeTables(place: LocationUnderTest): void {
       await resumed.endRun('completed');
       await resumed.close();
       expect((await openRun(store, runId)).run.statusReason).toBeNull();
+    });
+
+    test('small curves of many runs are those of their samples, whatever each run recorded', async () => {
+      const { store } = place;
+      const record = async (log: (metrics: MetricsLogger) => void): Promise<string> => {
+        const session = await TrainingSession.startRun({ project: 'drawn', storage: store });
+        log(new MetricsLogger(session));
+        await session.endRun();
+        await session.close();
+        return session.runId;
+      };
+      const long = await record((metrics) => {
+        for (let step = 0; step < 3000; step++) metrics.log('train/loss', 9 / (1 + step), { step });
+        metrics.log('train/loss', 77, { step: 1500 });
+      });
+      const few = await record((metrics) => {
+        for (const [step, value] of [3, Number.NaN, 1].entries())
+          metrics.log('val/loss', value, { step });
+        metrics.log('accuracy', 0.5, { step: 2 });
+      });
+      const timed = await record((metrics) => metrics.log('accuracy', 0.25, { position: 'none' }));
+      const runIds = [few, 'run_nobody', timed, long];
+
+      const losses = await readSparklines(store, { runIds, points: 16 });
+      expect(losses.map(({ runId, metricKey }) => [runId, metricKey])).toEqual([
+        [few, 'val/loss'],
+        [long, 'train/loss'],
+      ]);
+      expect(losses[0]).toMatchObject({
+        axis: 'step',
+        positions: [0, 1, 2],
+        values: [3, Number.NaN, 1],
+      });
+      const { positions = [], values = [] } = losses[1] ?? {};
+      expect([values[0], values.at(-1), Math.max(...values)]).toEqual([9, 9 / 3000, 77]);
+      expect(positions.toSorted((a, b) => a - b)).toEqual(positions);
+      expect(positions.length).toBeLessThanOrEqual(20);
+
+      const accuracies = await readSparklines(store, { runIds, metricKey: 'accuracy' });
+      expect(accuracies).toMatchObject([
+        { runId: few, axis: 'step', positions: [2], values: [0.5] },
+        { runId: timed, axis: 'time', positions: [expect.any(Number)], values: [0.25] },
+      ]);
+      expect(await readSparklines(store, { runIds: [] })).toEqual([]);
+      for (const [field, wrong] of [
+        ['runIds', { runIds: Array.from({ length: 201 }, (_, i) => `run_${i}`) }],
+        ['points', { runIds, points: 3 }],
+        ['metricKey', { runIds, metricKey: '' }],
+      ] as const)
+        await expect(readSparklines(store, wrong), field).rejects.toMatchObject({
+          code: 'invalid_input',
+          details: { field },
+        });
     });
 
     test('what is no question is refused before it is asked', async () => {

@@ -299,6 +299,8 @@ describe('the description of the API', () => {
     await session.endRun();
     const query = { runId: session.runId, buckets: 4, rowsMin: 1, stepMin: 0, stepMax: 9 };
     expect((await remote.readCurves?.(query))?.curves.length).toBe(1);
+    const small = { runIds: [session.runId], metricKey: 'loss' };
+    expect(await remote.readSparklines?.(small)).toMatchObject([{ positions: [1] }]);
     const { runId } = session;
     await remote.appendSegments([artifactSegmentOf(0, [['1'.repeat(64)]], { runId })]);
     expect(await remote.deleteArtifact?.(runId, 'a0')).toMatchObject({ rows: 1 });

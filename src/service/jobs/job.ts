@@ -2,7 +2,7 @@
 import type { PositionFilter } from '../../read/filters.ts';
 import type { KeyConditions } from '../../read/match-rows.ts';
 import type { SketchNotes } from '../../read/curve-sketch.ts';
-import type { CurveQuery } from '../../store/curves.ts';
+import type { CurveQuery, SparklineQuery } from '../../store/curves.ts';
 import type {
   MergedSegment,
   NewSegment,
@@ -30,6 +30,12 @@ export type Job =
   | {
       readonly name: 'curves';
       readonly query: CurveQuery;
+      readonly listed: readonly SegmentManifest[];
+    }
+  | {
+      readonly name: 'sparkline';
+      readonly runId: string;
+      readonly query: Omit<SparklineQuery, 'runIds'>;
       readonly listed: readonly SegmentManifest[];
     };
 

@@ -2,7 +2,8 @@
  * Checks of segments, rows and curves. Each job is a generator that reads through its host and holds nothing else, so that it
  * runs on the calling thread or in a worker alike.
  */
-import { readCurves } from '../../read/curves.ts';
+import { readCurves, type CurveSource } from '../../read/curves.ts';
+import { readSparkline } from '../../read/finding/sparklines.ts';
 import { segmentChecks } from '../../segment/check-segment.ts';
 import { encodeCurves } from '../../wire/curve-messages.ts';
 import type { Compute, Job, JobHost, JobParts, Task } from './job.ts';
@@ -26,6 +27,8 @@ export function startJob(job: Job, host: JobHost): JobParts {
       return rowChunks(job.query, host);
     case 'curves':
       return curveParts(job, host);
+    case 'sparkline':
+      return sparklineParts(job, host);
   }
 }
 
@@ -39,16 +42,33 @@ async function* checkParts(segments: Extract<Job, { name: 'check' }>['segments']
 
 async function* curveParts(
   { query, listed }: Extract<Job, { name: 'curves' }>,
-  { store, notes, signal, onFailure }: JobHost,
+  host: JobHost,
 ): JobParts {
-  const found = await readCurves(store, query, {
+  const found = await readCurves(host.store, query, sourceOf(listed, host));
+  yield new TextEncoder().encode(JSON.stringify(toWire(encodeCurves(found))));
+  return undefined;
+}
+
+/** JSON of a small curve; no bytes where the run has none. NaN is `null` in JSON. */
+async function* sparklineParts(
+  { runId, query, listed }: Extract<Job, { name: 'sparkline' }>,
+  host: JobHost,
+): JobParts {
+  const found = await readSparkline(host.store, runId, query, sourceOf(listed, host));
+  yield new TextEncoder().encode(found === undefined ? '' : JSON.stringify(toWire(found)));
+  return undefined;
+}
+
+function sourceOf<L>(
+  listed: L,
+  { notes, signal, onFailure }: JobHost,
+): Omit<CurveSource, 'listed'> & { readonly listed: L } {
+  return {
     listed,
     notes,
     ...(onFailure === undefined ? {} : { onFailure }),
     ...(signal === undefined ? {} : { signal }),
-  });
-  yield new TextEncoder().encode(JSON.stringify(toWire(encodeCurves(found))));
-  return undefined;
+  };
 }
 
 /** The parts of a task as a generator that closes it. */

@@ -33,7 +33,7 @@ export async function answerCurves(
   if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
     throw new RunNotFoundError(query.runId, 'this store');
   // The guarded store has shown these segments to this client. Curves computed for another client of the space are the same.
-  const name = fingerprint(curves.spaceOf(scope), query, manifests);
+  const name = curvesName(curves.spaceOf(scope), query, manifests);
   const answer = await curves.once(name, signal, async () => {
     takeRoom?.(READING_BYTES + buckets * BYTES_PER_BUCKET);
     const job = { name: 'curves', query, listed } as const;
@@ -48,9 +48,9 @@ export async function answerCurves(
  * The query and the bytes it is about. A checksum of each segment stands for its bytes within one space only: it has 32
  * bits, so an attacker finds other bytes with the same checksum.
  */
-function fingerprint(
+export function curvesName(
   space: string,
-  query: CurveQuery,
+  query: object,
   manifests: readonly SegmentManifest[],
 ): string {
   const segments = manifests.map(

@@ -20,6 +20,7 @@ import { Feeds } from '../live/feeds.ts';
 import { SketchKeeper } from '../maintenance/sketch-keeper.ts';
 import { CurveMemory } from './curve-memory.ts';
 import { answerCurves } from './curves-route.ts';
+import { answerSparklines } from './sparklines-route.ts';
 import { documentHandlers } from './document-routes.ts';
 import { fileHandlers } from './file-routes.ts';
 import { readRows } from './rows-route.ts';
@@ -129,6 +130,7 @@ const HANDLERS: StoreHandlers = {
   ...documentHandlers,
   'GET /runs/:runId/tables/:table/rows': readRows,
   'GET /runs/:runId/curves': answerCurves,
+  'POST /tables/curves': answerSparklines,
   'GET /events': (asked, { feeds }) => feeds.answer(asked),
 };
 

@@ -35,6 +35,7 @@ const OPTIONAL = new Set<PropertyKey>([
   'notes',
   'sync',
   'readCurves',
+  'readSparklines',
   'appendSegmentsNow',
   'putBlobNow',
   'spill',

@@ -5,7 +5,7 @@ import {
   type TableQuestion,
 } from '../../records/run-question.ts';
 import { knownFactsOf } from '../run-facts.ts';
-import type { Store } from '../store.ts';
+import type { Store, StoredRun } from '../store.ts';
 import { answerOf } from './answers.ts';
 import { runIndexOf } from './run-index.ts';
 
@@ -17,6 +17,21 @@ export async function askRunsOf(
   checkTableQuestion(question);
   if (store.runFeed !== undefined) return runIndexOf(store.runFeed).ask(question);
   return (await store.askRuns?.(question)) ?? answerFromRuns(store, question);
+}
+
+/**
+ * Answers from runs in memory. The facts of a run object are computed once.
+ *
+ * @param live ids of runs that sessions are at work on
+ * @throws {QuarkError} `invalid_input`
+ */
+export function answerFromMemory(
+  runs: Iterable<StoredRun>,
+  live: ReadonlySet<string>,
+  question: TableQuestion,
+): TableAnswer {
+  checkTableQuestion(question);
+  return answerOf(runs, question, live, knownFactsOf);
 }
 
 /** Answers from all runs of a store. */
@@ -32,5 +47,5 @@ export async function answerFromRuns(
     }),
     store.listLeases(),
   ]);
-  return answerOf(runs, question, new Set(leases.map(({ runId }) => runId)), knownFactsOf);
+  return answerFromMemory(runs, new Set(leases.map(({ runId }) => runId)), question);
 }

@@ -171,6 +171,13 @@ class MemoryStore implements StoreDriver {
     return selectRuns(runs.values(), filter, live).map((run) => copyRun(run, run.revision));
   };
 
+  readonly askRuns: NonNullable<Store['askRuns']> = async (question) => {
+    // Loaded here: a page that records asks nothing of the kind.
+    const { answerFromMemory } = await import('../find/ask-runs.ts');
+    const { leases, runs } = this.#data;
+    return answerFromMemory(runs.values(), liveRuns(leases.values(), this.#clock.now()), question);
+  };
+
   readonly updateRun: Store['updateRun'] = async (run) => {
     const { runs } = this.#data;
     this.#checkNotDeleted(run.id);
