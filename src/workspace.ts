@@ -13,11 +13,9 @@ export {
   type SaveViewOptions,
 } from './workspace/views.ts';
 export {
-  CHART_MARK_KINDS,
   VIEW_LIMITS,
   viewFromJson,
   viewToJson,
-  type ChartMarkKind,
   type ChartsView,
   type ViewPanel,
   type ViewSection,
@@ -53,6 +51,7 @@ export {
 } from './records/shapes/document.ts';
 export type { DocumentUpdate } from './store/documents.ts';
 export {
+  CHART_MARK_KINDS,
   chartSettings,
   DEFAULT_CHART_CHOICES,
   DEFAULT_CHART_SETTINGS,
@@ -63,6 +62,7 @@ export {
   type ChartAxis,
   type ChartChoice,
   type ChartChoices,
+  type ChartMarkKind,
   type ChartSettings,
   type SmoothingKind,
 } from './workspace/chart-settings.ts';

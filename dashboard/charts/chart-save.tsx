@@ -7,7 +7,7 @@ import { colorsOf } from './metric-chart.ts';
 import { chartTable } from './chart-csv.ts';
 import { chartSvg, type SvgFile } from './chart-svg.ts';
 import { kindWord } from './mark-layer.tsx';
-import { markX } from './marks.ts';
+import { placedMarks } from './marks.ts';
 import { csvBlob } from './save/save-csv.ts';
 import { downloadName, saveBlob } from './save/save-file.ts';
 import { copyText, SaveMenu, type SaveWay } from './save/save-menu.tsx';
@@ -74,9 +74,10 @@ function fileOf(chart: ChartState): SvgFile {
     nameOf: (key) => curveName(chart, key),
     color: colorsOf(host),
     fontFamily: getComputedStyle(host).fontFamily,
-    marks: (chart.props.marks?.peek() ?? []).flatMap((mark) => {
-      const x = markX(mark, settings.axis, curves, startMs);
-      return x === undefined ? [] : [{ x, text: `${kindWord(mark.kind)}: ${mark.text}` }];
-    }),
+    marks: placedMarks(chart.props.marks?.peek() ?? [], chart.props.view.hidden.peek(), {
+      settings,
+      curves,
+      startMs,
+    }).map(({ mark, x }) => ({ x, text: `${kindWord(mark.kind)}: ${mark.text}` })),
   });
 }

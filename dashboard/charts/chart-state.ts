@@ -24,7 +24,7 @@ import { ALL_PANELS, viewSettings, zoomOf, zoomTo, type ChartView } from './char
 import { colorIndex, type MetricGroup } from './group.ts';
 import type { ShownCurve } from './legend.tsx';
 import { MetricChart, type ChartBand, type Drawing } from './metric-chart.ts';
-import type { ChartMark } from './marks.ts';
+import { placedBands, type ChartMark } from './marks.ts';
 import type { XRange } from './reduce.ts';
 
 /** Where a curve begins on the axes of time and epochs. */
@@ -268,11 +268,16 @@ function useDrawing(
     };
   }, [view, group.id]);
   useSignalEffect(() => {
+    const { startMs } = props.context.value.originOf(curves.value[0]?.key ?? '');
     const model = {
       curves: curves.value.filter((curve) => !curve.isHidden),
       range: range.value,
       settings: settings.value,
-      bands: bands?.value,
+      bands: placedBands(bands?.value ?? [], {
+        settings: settings.value,
+        curves: curves.value,
+        startMs,
+      }),
     };
     if (!isOnScreen.value) return;
     drawing.add(chart, () => {

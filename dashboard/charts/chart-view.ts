@@ -1,5 +1,6 @@
 /** Axis, smoothing and scales of the charts of a page, which all panels share, and the range of each panel. */
 import {
+  DEFAULT_CHART_SETTINGS,
   MAX_SMOOTHING,
   type ChartAxis,
   type ChartSettings,
@@ -78,6 +79,7 @@ export function viewSettings(view: ChartView): ChartSettings {
     yMin: undefined,
     yMax: undefined,
     isLinked: view.isLinked.value,
+    hiddenMarks: DEFAULT_CHART_SETTINGS.hiddenMarks,
   };
 }
 

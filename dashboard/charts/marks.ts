@@ -1,19 +1,23 @@
 /** What happened at a step of a run, as marks on a chart. */
-import type { ChartAxis } from 'quark-sdk/workspace';
+import {
+  CHART_MARK_KINDS,
+  type ChartAxis,
+  type ChartMarkKind,
+  type ChartSettings,
+} from 'quark-sdk/workspace';
 import { nearestIndex, type AxisSeries } from './axis.ts';
 import type { SampleSeries } from '../series/series.ts';
+import type { ChartBand } from './metric-chart.ts';
 import { leftOf, type PlotFrame } from './plot/plot-frame.ts';
-
-/** What a mark is about. */
-export const MARK_KINDS = ['alert', 'phase', 'event', 'note'] as const;
-
-/** One of {@link MARK_KINDS}. */
-export type MarkKind = (typeof MARK_KINDS)[number];
 
 /** Something that happened. Without a position on the axis that is shown, directly or by its step, it is not drawn. */
 export type ChartMark = {
-  readonly kind: MarkKind;
+  readonly kind: ChartMarkKind;
   readonly text: string;
+  /** Where more is said of it, such as the evidence of an alert. */
+  readonly href?: string | undefined;
+  /** The curve that it is of, as `hidden` of the view names it: it is hidden with that. Undefined: of all. */
+  readonly of?: string | undefined;
   readonly step?: number | undefined;
   readonly epoch?: number | undefined;
   /** When, in UTC epoch milliseconds. */
@@ -22,12 +26,15 @@ export type ChartMark = {
   readonly x?: number | undefined;
 };
 
+/** What a mark says of its position; the rest of it says nothing. */
+type Position = Partial<ChartMark>;
+
 /** A curve by which steps are found on other axes. */
 export type MarkCurve = { readonly points: AxisSeries; readonly series: SampleSeries };
 
 /** Where a mark is on an axis; undefined where that is not known. */
 export function markX(
-  mark: ChartMark,
+  mark: Position,
   axis: ChartAxis,
   curves: readonly MarkCurve[],
   startMs: number,
@@ -41,23 +48,25 @@ export function markX(
   return byCurve(mark, axis, curves);
 }
 
-/** Where the point is whose step, or without it whose time, is nearest: on the curve that has the most points. */
+/** Where the point is whose step, or without it whose time or epoch, is nearest: on the curve that has the most points. */
 function byCurve(
-  { step, timeMs }: ChartMark,
+  { epoch, step, timeMs }: Position,
   axis: ChartAxis,
   curves: readonly MarkCurve[],
 ): number | undefined {
   const [longest] = curves.toSorted((a, b) => b.points.xs.length - a.points.xs.length);
   if (longest === undefined) return undefined;
   const { points, series } = longest;
-  const column = step === undefined ? series.timesMs : series.steps;
-  const wanted = step ?? timeMs ?? Number.NaN;
+  const wanted = step ?? timeMs ?? epoch ?? Number.NaN;
   if (Number.isNaN(wanted) || (axis === 'step' && step !== undefined)) return step;
+  const column =
+    step !== undefined ? series.steps : timeMs !== undefined ? series.timesMs : series.epochs;
   const at =
     points.rows === undefined
       ? nearestIndex(column, wanted)
       : nearestRow(column, points.rows, wanted);
-  return points.xs[at];
+  const isKnown = Number.isFinite(column[points.rows?.[at] ?? at] ?? Number.NaN);
+  return isKnown ? points.xs[at] : undefined;
 }
 
 function nearestRow(column: Float64Array, rows: Int32Array, wanted: number): number {
@@ -72,6 +81,43 @@ function nearestRow(column: Float64Array, rows: Int32Array, wanted: number): num
   return best;
 }
 
+/** What decides where marks and bands are, and which of them are shown. */
+export type MarkView = {
+  readonly settings: Pick<ChartSettings, 'axis' | 'hiddenMarks'>;
+  readonly curves: readonly MarkCurve[];
+  readonly startMs: number;
+};
+
+/** Bands where they are on the axis that is shown; those of a kind that is not marked, and those that have no position there, are left out. */
+export function placedBands(bands: readonly ChartBand[], view: MarkView): readonly ChartBand[] {
+  const { curves, settings, startMs } = view;
+  return bands.flatMap((band): readonly ChartBand[] => {
+    if (band.kind !== undefined && settings.hiddenMarks.includes(band.kind)) return [];
+    const { axis } = band;
+    if (axis === undefined) return [band];
+    const [start, end] = [band.start, band.end].map((at) =>
+      markX(axis === 'epoch' ? { epoch: at } : { step: at }, settings.axis, curves, startMs),
+    );
+    return start === undefined || end === undefined || !(end >= start)
+      ? []
+      : [{ ...band, start, end }];
+  });
+}
+
+/** Marks where they are, but those of kinds that are not marked, and of curves that are hidden. */
+export function placedMarks(
+  marks: readonly ChartMark[],
+  hidden: ReadonlySet<string>,
+  { curves, settings, startMs }: MarkView,
+): readonly { readonly mark: ChartMark; readonly x: number }[] {
+  return marks.flatMap((mark) => {
+    const isHidden =
+      settings.hiddenMarks.includes(mark.kind) || (mark.of !== undefined && hidden.has(mark.of));
+    const x = isHidden ? undefined : markX(mark, settings.axis, curves, startMs);
+    return x === undefined ? [] : [{ mark, x }];
+  });
+}
+
 /** Marks that are drawn as one. */
 export type MarkGroup = {
   /** From the left of the chart, in pixels. */
@@ -79,7 +125,7 @@ export type MarkGroup = {
   readonly x: number;
   readonly marks: readonly ChartMark[];
   /** The kind that counts most of them. */
-  readonly kind: MarkKind;
+  readonly kind: ChartMarkKind;
 };
 
 /** Marks nearer to each other than this are one. */
@@ -100,6 +146,7 @@ export function markGroups(
   }
   return groups.map((group) => ({
     ...group,
-    kind: MARK_KINDS.find((kind) => group.marks.some((mark) => mark.kind === kind)) ?? 'event',
+    kind:
+      CHART_MARK_KINDS.find((kind) => group.marks.some((mark) => mark.kind === kind)) ?? 'event',
   }));
 }

@@ -1,5 +1,5 @@
 /** One chart on the page: uPlot has the axes, the crosshair and the drag; curves are drawn by `draw-curves.ts`. */
-import type { ChartSettings } from 'quark-sdk/workspace';
+import type { ChartMarkKind, ChartSettings } from 'quark-sdk/workspace';
 import uPlot from 'uplot';
 import { chartData, type ChartData } from './chart-data.ts';
 import { axesOf } from './plot/axis-ticks.ts';
@@ -30,6 +30,10 @@ export type ChartModel = {
 export type ChartBand = {
   readonly start: number;
   readonly end: number;
+  /** What its ends are; unless given, positions on the axis that is shown. */
+  readonly axis?: 'epoch' | 'step';
+  /** With which marks it is hidden; unless given, with none. */
+  readonly kind?: ChartMarkKind;
   readonly color: string;
   /** Shown where there is room for it. */
   readonly label: string;

@@ -97,6 +97,7 @@ function TooltipBox(props: {
   return (
     <div ref={box} class="chart-tooltip floating" role="presentation">
       <p class="tooltip-head">{headText(found, pointer, chart)}</p>
+      {bandText(drawing, pointer) !== '' && <p class="quiet">{bandText(drawing, pointer)}</p>}
       <table>
         <tbody>
           {found.rows.map((row) => (
@@ -154,6 +155,14 @@ function headText({ rows }: TooltipRows, { x }: ChartPointer, chart: ChartState)
   return `${at} · ${formatElapsed((timeMs - startMs) / 1000)} · ${wallText(timeMs / 1000)}`;
 }
 
+/** The bands that the pointer is in, such as the phase of the training. */
+function bandText({ model }: Drawing, { x }: ChartPointer): string {
+  return (model.bands ?? [])
+    .filter(({ end, label, start }) => label !== '' && start <= x && x < end)
+    .map(({ label }) => label)
+    .join(' · ');
+}
+
 /** The step of the point that is told, on axes that show none. */
 function stepText({ rows }: TooltipRows): string {
   const step = rows[0] === undefined ? undefined : sampleOf(rows[0])?.step;
@@ -197,5 +206,8 @@ export function spokenTooltip(chart: ChartState): string {
   const values = found.rows.map(
     ({ curve, value }) => `${curveName(chart, curve.key)} ${formatMetric(curve.key, value)}`,
   );
-  return [headText(found, pointer.value, chart), ...values].join(', ');
+  const band = bandText(drawn.value, pointer.value);
+  return [headText(found, pointer.value, chart), ...(band === '' ? [] : [band]), ...values].join(
+    ', ',
+  );
 }

@@ -5,7 +5,7 @@ import type { MediaContent, TableCell, TableContent } from 'quark-sdk/media';
 import { nextMessage } from '../parts/turns.ts';
 import type { ConsoleAnswer } from '../worker/console-columns.ts';
 import type { MediaRecord, RunAddress } from '../worker/protocol.ts';
-import type { BatchFindings, RunAnalysis } from '../worker/run-analysis.ts';
+import type { BatchFindings, RunAnalysis, RunFindings } from '../worker/run-analysis.ts';
 import { configOfPage } from '../sources/sources.ts';
 import { accessTo } from '../sources/server-access.ts';
 import { droppedClient } from './dropped-files.ts';
@@ -20,6 +20,12 @@ let own: ImportClient | undefined;
 export function analyzeInWorker(store: Store, runId: string): Promise<RunAnalysis> {
   const { client, run } = workerOf(store, runId);
   return client.analyze(run, configOfPage());
+}
+
+/** The stored alerts and phases of a run of this store. */
+export function findingsInWorker(store: Store, runId: string): Promise<RunFindings> {
+  const { client, run } = workerOf(store, runId);
+  return client.findings(run);
 }
 
 /** Looks in the batches of a run for what the hard ones have in common. */

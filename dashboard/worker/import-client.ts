@@ -4,7 +4,7 @@ import type { ImportProgress } from 'quark-sdk/exchange';
 import type { RunReport } from 'quark-sdk/analysis';
 import type { MediaContent } from 'quark-sdk/media';
 import type { ConsoleAnswer } from './console-columns.ts';
-import type { BatchFindings, RunAnalysis } from './run-analysis.ts';
+import type { BatchFindings, RunAnalysis, RunFindings } from './run-analysis.ts';
 import type { TablePart } from './run-media.ts';
 import { offerSeries } from '../series/series-reader.ts';
 import type {
@@ -75,6 +75,11 @@ export class ImportClient {
   /** Analyses a run. */
   analyze(run: RunAddress, config?: unknown): Promise<RunAnalysis> {
     return this.#ask({ ...run, kind: 'analyze', config });
+  }
+
+  /** The stored alerts and phases of a run. */
+  findings(run: RunAddress): Promise<RunFindings> {
+    return this.#ask({ ...run, kind: 'findings' });
   }
 
   /** What hard batches of a run have in common. */

@@ -74,6 +74,7 @@ class ImportHost {
       case 'sparklines':
         return readSparklines(this.#store, request.query);
       case 'analyze':
+      case 'findings':
       case 'batches':
       case 'report':
       case 'console':
@@ -178,7 +179,8 @@ async function answerAbout(
       if (buffer instanceof ArrayBuffer && !transfer.includes(buffer)) transfer.push(buffer);
     return sound;
   }
-  const { analyzeRun, findBatches, reportRun } = await import('./run-analysis.ts');
+  const { analyzeRun, findBatches, readFindings, reportRun } = await import('./run-analysis.ts');
+  if (request.kind === 'findings') return readFindings(store, runId);
   if (request.kind === 'batches') return findBatches(store, runId);
   return request.kind === 'analyze'
     ? analyzeRun(store, runId, request.config)

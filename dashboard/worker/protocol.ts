@@ -69,6 +69,8 @@ export type RunAddress = {
 export type RunQuestion =
   /** Answered with a `RunAnalysis`. `config` is the content of a `quark.config.json`, unchecked. */
   | { readonly kind: 'analyze'; readonly config: unknown }
+  /** The alerts and phases that an analysis stored. Answered with `RunFindings`. */
+  | { readonly kind: 'findings' }
   /** What hard batches have in common. Answered with `BatchFindings`. */
   | { readonly kind: 'batches' }
   /** The report of the run, judged with `config`. Answered with a `RunReport`. */

@@ -20,6 +20,7 @@ import {
   PhaseAnalyzer,
   report,
   ROLE_NOUNS,
+  silenceOf,
   sayJudgedWith,
   sayRoles,
   sayVerdict,
@@ -73,6 +74,40 @@ export type RunAnalysis = {
   readonly phaseAxis: 'step' | 'epoch';
 };
 
+/** What an analysis stored about steps of a run. */
+export type RunFindings = Pick<RunAnalysis, 'phases' | 'phaseAxis'> & {
+  /** Alerts that nobody has silenced, in the order in which they were stored. */
+  readonly alerts: readonly Pick<
+    AlertRecord,
+    'fact' | 'id' | 'ruleId' | 'severity' | 'stepStart' | 'title'
+  >[];
+};
+
+/** Reads the stored alerts and phases of a run; nothing is computed. */
+export async function readFindings(store: Store, runId: string): Promise<RunFindings> {
+  const reader = await openRun(store, runId);
+  const engine = new AnalyzerEngine(reader);
+  const [alerts, silences, phases] = await Promise.all([
+    engine.readAlerts(),
+    engine.readSilences(),
+    new PhaseAnalyzer(reader).readPhases(),
+  ]);
+  const nowMs = Date.now();
+  const heard = alerts.filter((alert) => silenceOf(alert, silences, nowMs)?.kind !== 'silence');
+  return {
+    alerts: heard.map(({ fact, id, ruleId, severity, stepStart, title }) => ({
+      fact,
+      id,
+      ruleId,
+      severity,
+      stepStart,
+      title,
+    })),
+    phases: phases.map(fieldsOf).toSorted((a, b) => a.stepStart - b.stepStart),
+    phaseAxis: phaseAxisOf(phases),
+  };
+}
+
 /**
  * Analyses a run; nothing is written.
  *
@@ -117,7 +152,7 @@ export async function analyzeRun(
     problems: problems.map(({ message }) => message),
     healthScores: healthScores.map(fieldsOf),
     phases: phases.map(fieldsOf),
-    phaseAxis: axisOf(phases[0]?.evidence) === 'epoch' ? 'epoch' : 'step',
+    phaseAxis: phaseAxisOf(phases),
   };
 }
 
@@ -142,14 +177,15 @@ function fieldsOf<T extends object>(record: T): Fields<T> {
   return { ...record };
 }
 
-/** The first item of the evidence of a phase says which axis it is on. */
-function axisOf(evidence: unknown): unknown {
+/** What the steps of phases are: the first item of the evidence of a phase says it. */
+function phaseAxisOf([phase]: readonly PhaseRecord[]): RunAnalysis['phaseAxis'] {
+  const evidence = phase?.evidence;
   const first: unknown = Array.isArray(evidence) ? evidence[0] : undefined;
   const metadata: unknown =
     typeof first === 'object' && first !== null ? Reflect.get(first, 'metadata') : undefined;
-  return typeof metadata === 'object' && metadata !== null
-    ? Reflect.get(metadata, 'axis')
-    : undefined;
+  const axis: unknown =
+    typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'axis') : undefined;
+  return axis === 'epoch' ? 'epoch' : 'step';
 }
 
 /** What the analysis finds in the batches of a run, as a message can carry it. */

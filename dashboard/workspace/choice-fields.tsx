@@ -10,9 +10,11 @@ import {
   type ChartChoices,
 } from 'quark-sdk/workspace';
 import { kindName } from '../charts/chart-toolbar.tsx';
+import { Button } from '../parts/controls.tsx';
 import { METRIC_AXIS } from '../series/series.ts';
 import { t } from '../parts/t.ts';
 import type { Changes } from './edit-layout.ts';
+import { MarkSwitches, shownMarksText } from './mark-switches.tsx';
 
 type FieldsProps = {
   /** What this level says. */
@@ -66,12 +68,34 @@ export function ChoiceFields(props: FieldsProps): JSX.Element {
       <Flag {...props} name="isLinked" label={t('Link ranges')} />
       <Amount {...props} name="yMin" label={t('Lowest value')} step="any" />
       <Amount {...props} name="yMax" label={t('Highest value')} step="any" />
+      <Marks {...props} />
       {isCrossed([...props.above, own]) && (
         <p class="problem" role="alert">
           {t('The lowest value is not below the highest: the axis follows the data.')}
         </p>
       )}
     </div>
+  );
+}
+
+/** The kinds of marks, and the way back to what the level above says. */
+function Marks({ above, onChange, own }: FieldsProps): JSX.Element {
+  const { hiddenMarks } = chartSettings([...above, own]);
+  const inherited = inheritedText(above, 'hiddenMarks', () =>
+    shownMarksText(chartSettings(above).hiddenMarks),
+  );
+  return (
+    <fieldset class="choice-marks row wrap gap-12">
+      <legend>{t('Marked in the charts')}</legend>
+      <MarkSwitches hidden={hiddenMarks} onChange={(hidden) => onChange({ hiddenMarks: hidden })} />
+      {own.hiddenMarks === undefined ? (
+        <span class="quiet small">{inherited}</span>
+      ) : (
+        <Button isSmall title={inherited} onClick={() => onChange({ hiddenMarks: undefined })}>
+          {t('As the level above says')}
+        </Button>
+      )}
+    </fieldset>
   );
 }
 

@@ -1,21 +1,14 @@
 /** What is marked at its step in the charts of a run, and notes there. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { CHART_MARK_KINDS, type ChartMarkKind, type StepNote } from 'quark-sdk/workspace';
+import { chartSettings, type StepNote } from 'quark-sdk/workspace';
 import { Button } from '../parts/controls.tsx';
 import { formatCount } from '../parts/format.ts';
 import { errorText } from '../parts/notices.tsx';
 import { t } from '../parts/t.ts';
 import { PageDialog } from './dialog.tsx';
+import { MarkSwitches } from './mark-switches.tsx';
 import type { WorkspaceState } from './workspace-state.ts';
-
-/** Plain events would cover what matters: they are marked for those who ask. */
-const HIDDEN_AT_FIRST: readonly string[] = ['event'];
-
-/** The kinds that are not marked. */
-export function hiddenKinds(state: WorkspaceState): ReadonlySet<string> {
-  return new Set(state.view.value.hiddenMarks ?? HIDDEN_AT_FIRST);
-}
 
 /** Notes at steps, and writing them. */
 export type NoteAccess = {
@@ -33,26 +26,14 @@ export function MarksDialog(props: {
   readonly onClose: () => void;
 }): JSX.Element {
   const { access, onClose, state } = props;
-  const hidden = hiddenKinds(state);
   return (
     <PageDialog title={t('Marks and notes')} onClose={onClose}>
       <fieldset class="row wrap gap-12">
         <legend class="quiet small">{t('Marked in the charts')}</legend>
-        {CHART_MARK_KINDS.map((kind) => (
-          <label key={kind} class="switch">
-            <input
-              type="checkbox"
-              checked={!hidden.has(kind)}
-              onChange={(event) => {
-                const next = new Set(hidden);
-                if (event.currentTarget.checked) next.delete(kind);
-                else next.add(kind);
-                state.edit((view) => ({ ...view, hiddenMarks: [...next].toSorted() }));
-              }}
-            />
-            <span>{kindText(kind)}</span>
-          </label>
-        ))}
+        <MarkSwitches
+          hidden={chartSettings([state.choices.value]).hiddenMarks}
+          onChange={(hiddenMarks) => state.edit((view) => ({ ...view, hiddenMarks }))}
+        />
       </fieldset>
       {access.refusal === undefined ? (
         <NewNote access={access} />
@@ -130,17 +111,4 @@ function NewNote({ access }: { readonly access: NoteAccess }): JSX.Element {
       )}
     </form>
   );
-}
-
-function kindText(kind: ChartMarkKind): string {
-  switch (kind) {
-    case 'alert':
-      return t('Alerts');
-    case 'phase':
-      return t('Phases');
-    case 'event':
-      return t('Events');
-    case 'note':
-      return t('Notes');
-  }
 }

@@ -15,7 +15,6 @@ import {
 } from './edit-layout.ts';
 import type { ShownPanel, ShownSection } from './layout.ts';
 import type { WorkspaceState } from './workspace-state.ts';
-import { choicesOf } from './workspace-state.ts';
 
 type Edited = {
   readonly state: WorkspaceState;
@@ -45,7 +44,7 @@ export function PanelDialog(
       <SizeFields shown={shown} change={change} />
       <ChoiceFields
         own={panel}
-        above={[choicesOf(state.charts), section]}
+        above={[state.choices.value, section]}
         metrics={keys}
         onChange={change}
       />
@@ -161,12 +160,7 @@ export function SectionDialog(props: Edited & { readonly shown: ShownSection }):
           onChange={(columns) => change({ columns })}
         />
       </div>
-      <ChoiceFields
-        own={section}
-        above={[choicesOf(state.charts)]}
-        metrics={keys}
-        onChange={change}
-      />
+      <ChoiceFields own={section} above={[state.choices.value]} metrics={keys} onChange={change} />
     </PageDialog>
   );
 }

@@ -8,7 +8,7 @@ import { ChartBody } from '../charts/chart-body.tsx';
 import { ChartSave } from '../charts/chart-save.tsx';
 import { useChart, type ChartLink, type ChartProps } from '../charts/chart-state.ts';
 
-import { ALL_PANELS, viewSettings } from '../charts/chart-view.ts';
+import { ALL_PANELS } from '../charts/chart-view.ts';
 import { IconButton } from '../parts/controls.tsx';
 import { useOnScreen } from '../parts/hooks.ts';
 import { t } from '../parts/t.ts';
@@ -20,7 +20,10 @@ import { legendName } from '../charts/group.ts';
 export const WHOLE_WIDTH = 6;
 
 /** What all panels of a workspace are drawn with. */
-export type PanelSource = Omit<ChartProps, 'group' | 'settings'>;
+export type PanelSource = Omit<ChartProps, 'group' | 'settings'> & {
+  /** What the workspace says of charts. */
+  readonly choices: ReadonlySignal<ChartChoices>;
+};
 
 /** What is done with a panel. */
 export type PanelActions = {
@@ -211,16 +214,8 @@ function useSettings({
   const levels = [section, shown.panel];
   if (own.peek()[0] !== section || own.peek()[1] !== shown.panel) own.value = levels;
   return useComputed(() => {
-    const { axis, isLinked, logX, logY, skipsOutliers, smoothing } = viewSettings(source.view);
-    const workspace = {
-      axis,
-      isLinked,
-      logX,
-      logY,
-      skipsOutliers,
-      smoothing: smoothing.kind,
-      smoothingAmount: smoothing.amount,
-    };
+    // Where the axis that was chosen separates no points, another one is shown.
+    const workspace = { ...source.choices.value, axis: source.view.axis.value };
     return chartSettings([workspace, ...own.value]);
   });
 }

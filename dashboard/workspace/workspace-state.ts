@@ -51,6 +51,8 @@ export class WorkspaceState {
   readonly isRead: Signal<boolean> = signal(false);
   /** Whether what is shown differs from what is saved. */
   readonly isChanged: ReadonlySignal<boolean>;
+  /** What the workspace says of charts: in the toolbar, and in the view what the toolbar has no control for. */
+  readonly choices: ReadonlySignal<ChartChoices>;
   /** What was shown before each of the last changes, the latest last. */
   readonly past: Signal<readonly ChartsView[]> = signal([]);
   /** The name that was opened or given last: another one comes from the address. */
@@ -66,13 +68,22 @@ export class WorkspaceState {
     this.isChanged = computed(() => {
       const { value: saved } = this.saved;
       if (saved === undefined) return hasContent(this.view.value);
-      return contentOf(this.current()) !== contentOf(saved.view);
+      return contentOf(this.current()) !== contentOf(saidOf(saved.view));
+    });
+    this.choices = computed(() => {
+      const { hiddenMarks, yMax, yMin } = this.view.value;
+      return {
+        ...(hiddenMarks === undefined ? {} : { hiddenMarks }),
+        ...(yMax === undefined ? {} : { yMax }),
+        ...(yMin === undefined ? {} : { yMin }),
+        ...choicesOf(charts),
+      };
     });
   }
 
   /** What would be saved: the view, and what is chosen in the toolbar. */
   current(): ChartsView {
-    return { ...this.view.value, ...choicesOf(this.charts) };
+    return { ...withoutToolbar(this.view.value), ...choicesOf(this.charts) };
   }
 
   /** Opens the view of this name, else what was left unsaved, else the default of the project. */
@@ -275,8 +286,31 @@ function contentOf({ name: _name, ...content }: ChartsView): string {
   return JSON.stringify(Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** What of a view no control of the toolbar says. */
+function withoutToolbar(view: ChartsView): ChartsView {
+  const {
+    axis: _axis,
+    isLinked: _isLinked,
+    logX: _logX,
+    logY: _logY,
+    skipsOutliers: _skipsOutliers,
+    smoothing: _smoothing,
+    smoothingAmount: _smoothingAmount,
+    ...rest
+  } = view;
+  return rest;
+}
+
+/** The view without choices of the toolbar that hold anyway. */
+function saidOf(view: ChartsView): ChartsView {
+  const known = new Map<string, unknown>(Object.entries(DEFAULT_CHART_CHOICES));
+  const { sections, name, ...rest } = view;
+  const said = Object.entries(rest).filter(([field, value]) => known.get(field) !== value);
+  return { ...Object.fromEntries(said), sections, name };
+}
+
 /** What is chosen in the toolbar, without what holds anyway. */
-export function choicesOf(charts: ChartView): ChartChoices {
+function choicesOf(charts: ChartView): ChartChoices {
   const all: Required<ChartChoices> = {
     ...DEFAULT_CHART_CHOICES,
     axis: charts.chosenAxis.value,

@@ -57,8 +57,6 @@ export type WorkspaceProps = {
   readonly readShare?: number | undefined;
   /** Why views cannot be saved here; undefined where they can. */
   readonly refusal: string | undefined;
-  /** Called with the state of the workspace, for what is drawn by it, such as the kinds of marks. */
-  readonly onState?: (state: WorkspaceState) => void;
   /** Notes at steps of the run; undefined where the charts are of several runs. */
   readonly notes?: NoteAccess | undefined;
 };
@@ -70,7 +68,6 @@ export function Workspace(props: WorkspaceProps): JSX.Element {
     () => new WorkspaceState({ store, project, charts }),
     [store, project, charts],
   );
-  props.onState?.(state);
   const search = useSignal('');
   const open = useSignal<OpenDialog | undefined>(undefined);
   useAddressed('find', search, plainText());
@@ -87,7 +84,7 @@ export function Workspace(props: WorkspaceProps): JSX.Element {
   const layout = useComputed(() =>
     shownLayout(state.view.value, props.keys.value, searchOf(search.value)),
   );
-  const source = useSource(props);
+  const source = useSource(props, state);
   const dragged = useSignal<Dragged | undefined>(undefined);
   useWorkspaceActions(state, props.keys, layout, open);
   const parts: Parts = { ...props, state, layout, source, open, dragged };
@@ -176,7 +173,7 @@ type Parts = WorkspaceProps & {
 };
 
 /** Metrics and formulas, with the extents of formulas those of their metrics. */
-function useSource(props: WorkspaceProps): PanelSource {
+function useSource(props: WorkspaceProps, { choices }: WorkspaceState): PanelSource {
   const { charts, context, drawing, series } = props;
   const formulas = useMemo(() => new FormulaSource(series), [series]);
   const ranged = useComputed((): PanelContext => {
@@ -187,7 +184,7 @@ function useSource(props: WorkspaceProps): PanelSource {
         given.extentOf(axis, keys === undefined ? undefined : formulas.metricsOf(keys)),
     };
   });
-  return { ...drawing, series: formulas, view: charts, context: ranged };
+  return { ...drawing, series: formulas, view: charts, context: ranged, choices };
 }
 
 function Section(

@@ -10,6 +10,7 @@ import {
   number,
   optional,
   text,
+  texts,
   trueOrFalse,
   type Field,
   type ValuesOf,
@@ -49,6 +50,23 @@ function checkAxis(field: string, value: unknown): ChartAxis {
   throw invalidInput(field, value, '"step", "epoch", "time", "wall" or "metric:KEY"');
 }
 
+/** What is marked at a step of a chart. */
+export const CHART_MARK_KINDS = ['alert', 'phase', 'event', 'note'] as const;
+
+/** One of {@link CHART_MARK_KINDS}. */
+export type ChartMarkKind = (typeof CHART_MARK_KINDS)[number];
+
+function checkMarks(field: string, value: unknown): readonly ChartMarkKind[] {
+  const most = CHART_MARK_KINDS.length;
+  if (!Array.isArray(value)) throw invalidInput(field, value, 'a list');
+  if (value.length > most) throw invalidInput(`${field}.length`, value.length, `at most ${most}`);
+  return value.map((one: unknown, at) => {
+    const kind = CHART_MARK_KINDS.find((known) => known === one);
+    if (kind !== undefined) return kind;
+    throw invalidInput(`${field}[${at}]`, one, `one of ${CHART_MARK_KINDS.join(', ')}`);
+  });
+}
+
 function checkAmount(field: string, value: unknown): number {
   if (typeof value === 'number' && value >= 0 && value <= MAX_SMOOTHING) return value;
   throw invalidInput(field, value, `a number from 0 (off) to ${MAX_SMOOTHING}`);
@@ -81,6 +99,8 @@ export const chartChoiceFields = {
   yMax: optional(nullable(number({ check: checkBound }))),
   /** Whether charts of the same x axis show the same part of it. */
   isLinked: optional(trueOrFalse()),
+  /** What is not marked at its step; see {@link CHART_MARK_KINDS}. */
+  hiddenMarks: optional(texts({ check: checkMarks })),
 };
 
 /** What one level says of charts: a field that is not there is inherited. */
@@ -105,6 +125,8 @@ export type ChartSettings = {
   readonly yMax: number | undefined;
   /** Whether charts of the same x axis show the same part of it. */
   readonly isLinked: boolean;
+  /** What is not marked at its step. */
+  readonly hiddenMarks: readonly ChartMarkKind[];
 };
 
 /** What holds where no level says anything. */
@@ -118,9 +140,11 @@ export const DEFAULT_CHART_CHOICES: Required<ChartChoices> = {
   yMin: null,
   yMax: null,
   isLinked: false,
+  // Plain events would cover what matters: they are marked for those who ask.
+  hiddenMarks: ['event'],
 };
 
-/** The settings of a chart where no level says anything: steps, nothing logarithmic, no smoothing, every value shown, nothing linked. */
+/** The settings of a chart where no level says anything: steps, nothing logarithmic, no smoothing, every value shown, nothing linked, all but plain events marked. */
 export const DEFAULT_CHART_SETTINGS: ChartSettings = chartSettings([]);
 
 /**
@@ -142,6 +166,7 @@ export function chartSettings(levels: readonly ChartChoices[]): ChartSettings {
     yMin: innermost(levels, 'yMin'),
     yMax: innermost(levels, 'yMax'),
     isLinked: innermost(levels, 'isLinked'),
+    hiddenMarks: innermost(levels, 'hiddenMarks'),
   };
   const isEmpty = all.yMin !== null && all.yMax !== null && all.yMin >= all.yMax;
   return {
@@ -153,6 +178,7 @@ export function chartSettings(levels: readonly ChartChoices[]): ChartSettings {
     yMin: isEmpty ? undefined : (all.yMin ?? undefined),
     yMax: isEmpty ? undefined : (all.yMax ?? undefined),
     isLinked: all.isLinked,
+    hiddenMarks: CHART_MARK_KINDS.filter((kind) => all.hiddenMarks.includes(kind)),
   };
 }
 

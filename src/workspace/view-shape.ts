@@ -90,20 +90,12 @@ const viewFields = {
   addsMetrics: optional(trueOrFalse()),
   /** Whether `train/loss` and `val/loss` share a panel that comes by itself; true unless given. */
   joinsSplits: optional(trueOrFalse()),
-  /** What is not marked at its step: `alert`, `phase`, `event`, `note`. */
-  hiddenMarks: optional(texts({ check: checkMarks })),
   /** In the order in which they are shown. */
   sections: list(sectionShape, 'ViewSection'),
   ...chartChoiceFields,
 };
 
 const viewShape: Shape<typeof viewFields> = defineShape('view', viewFields);
-
-/** What is marked at a step of a chart. */
-export const CHART_MARK_KINDS = ['alert', 'phase', 'event', 'note'] as const;
-
-/** One of {@link CHART_MARK_KINDS}. */
-export type ChartMarkKind = (typeof CHART_MARK_KINDS)[number];
 
 /** A panel of a view: what it shows, how large, and its settings. */
 export type ViewPanel = ValuesOf<typeof panelFields>;
@@ -201,13 +193,5 @@ function checkFormulas(field: string, value: unknown): readonly string[] {
   return listOf(field, value, VIEW_LIMITS.formulas).map((one, at) => {
     if (typeof one !== 'string') throw invalidInput(`${field}[${at}]`, one, 'text');
     return parseFormula(one).text;
-  });
-}
-
-function checkMarks(field: string, value: unknown): readonly string[] {
-  return listOf(field, value, CHART_MARK_KINDS.length).map((one, at) => {
-    const kind = CHART_MARK_KINDS.find((known) => known === one);
-    if (kind !== undefined) return kind;
-    throw invalidInput(`${field}[${at}]`, one, `one of ${CHART_MARK_KINDS.join(', ')}`);
   });
 }

@@ -1,10 +1,18 @@
 /** The workspace of a run: sections, panels, settings, formulas, notes, and saved views. */
-import type { Browser, Page } from 'playwright';
+import type { Browser, Locator, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MetricsLogger, openStorage, TrainingSession, type Store } from 'quark-sdk';
+import {
+  EventLogger,
+  MetricsLogger,
+  openRun,
+  openStorage,
+  TrainingSession,
+  type Store,
+} from 'quark-sdk';
+import { PhaseAnalyzer } from 'quark-sdk/analysis';
 import { listViews, saveView } from 'quark-sdk/workspace';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import {
@@ -35,7 +43,12 @@ async function record(store: Store, metricCount: number): Promise<string> {
   }
   for (let at = 0; at < metricCount; at += 1)
     for (const step of [0, 1, 2]) metrics.log(`layer${at % 20}/m${at}`, at + step, { step });
+  if (metricCount === 0) {
+    await session.alert({ title: 'Half of the images are black', text: 'Look at them.', step: 20 });
+    new EventLogger(session).log('checkpoint', { payload: { file: 'a.ckpt' }, step: 40 });
+  }
   await session.endRun('completed');
+  if (metricCount === 0) await new PhaseAnalyzer(await openRun(store, session.runId)).analyze();
   return session.runId;
 }
 
@@ -182,7 +195,7 @@ describe('the workspace', () => {
       await page.getByRole('button', { name: 'Add a note' }).click();
       await page.locator('.note-list').getByText('Rate divided by ten').waitFor();
       await page.getByRole('button', { name: 'Close' }).click();
-      await panel(page, 'loss').locator('.chart-mark').first().waitFor();
+      await panel(page, 'loss').locator('.mark-note.chart-mark').waitFor();
 
       await page.getByRole('button', { name: 'Views…' }).click();
       await page.getByRole('textbox', { name: 'Name of the view' }).fill('Gap');
@@ -196,6 +209,46 @@ describe('the workspace', () => {
       await open(large);
       await page.locator('[data-section="Own charts"] .panel').first().waitFor();
       await expect.poll(() => page.url()).toContain('layout=Gap');
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'marks phases, alerts and events at each level, and an alert leads to what it rests on',
+    async () => {
+      await open(small, '?layout=nobody');
+      const loss = panel(page, 'loss');
+      const mark = (kind: string): Locator => loss.locator(`.mark-${kind}.chart-mark`);
+      await mark('alert').waitFor();
+      expect(await mark('alert').getAttribute('aria-label')).toMatch(
+        /^step 20: Alert: Half of the images are black/,
+      );
+      expect(await mark('event').count()).toBe(0);
+      // Where the keyboard points, the phase is said.
+      await loss.locator('.chart').focus();
+      await page.keyboard.press('ArrowRight');
+      const said = loss.locator('.chart-frame > [role="status"]');
+      await expect.poll(() => said.innerText()).toContain('Initialization and adaptation');
+      await page.getByRole('button', { name: 'Settings of loss' }).click();
+      const dialog = page.getByRole('dialog');
+      const marked = dialog.getByRole('group', { name: 'Marked in the charts' });
+      await marked.getByText('default: Alerts, Phases, Notes').waitFor();
+      await marked.getByLabel('Events').check();
+      await marked.getByLabel('Phases').uncheck();
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await mark('event').waitFor();
+      expect(await panel(page, 'optimizer/lr').locator('.mark-event').count()).toBe(0);
+      await loss.locator('.chart').focus();
+      await page.keyboard.press('ArrowRight');
+      await expect.poll(() => said.innerText()).toMatch(/^step \d+ /);
+      expect(await said.innerText()).not.toContain('Initialization');
+      await page.getByRole('button', { name: 'Reset' }).click();
+      await expect.poll(() => mark('event').count()).toBe(0);
+      await mark('alert').click();
+      const meant = page.locator('.alert[data-meant="true"]');
+      await meant.getByRole('heading', { name: 'Half of the images are black' }).waitFor();
+      await page.goBack();
+      await mark('alert').waitFor();
     },
     LIMIT_MS,
   );

@@ -28,17 +28,25 @@ export function AlertList(props: {
   readonly onShow: (range: XRange) => void;
   /** Draws more below a cause and its consequences. */
   readonly footOf?: (group: AlertGroup<Omit<AlertRecord, 'toDict'>>) => JSX.Element | null;
+  /** The alert that somebody came to see; see {@link isMeant}. */
+  readonly meant?: string;
   /** Whether the alerts were silenced: their titles are struck through. */
   readonly isSilenced?: boolean;
 }): JSX.Element {
-  const { axis, footOf, isSilenced = false } = props;
+  const { axis, footOf, isSilenced = false, meant = '' } = props;
   return (
     <ol class="stack gap-12">
       {props.groups.map((group) => {
         const { cause, consequences, severity } = group;
         const { id, ruleId, title, fact, inference, stepStart, stepEnd } = cause;
         return (
-          <li key={id} class={`alert card tone-${TONES[severity]}`} data-rule={ruleId}>
+          <li
+            key={id}
+            ref={isMeant(group, meant) ? showElement : null}
+            class={`alert card tone-${TONES[severity]}`}
+            data-rule={ruleId}
+            data-meant={isMeant(group, meant)}
+          >
             <header class="row wrap">
               <span class="severity strong">{severity}</span>
               <h3>{isSilenced ? <s>{title}</s> : title}</h3>
@@ -56,13 +64,28 @@ export function AlertList(props: {
             <p class="breakable">{fact}</p>
             <p class="alert-advice muted breakable">{inference}</p>
             <Consequences alerts={consequences} />
-            <Evidence evidence={cause.evidence} />
+            <Evidence evidence={cause.evidence} isOpen={isMeant(group, meant)} />
             {footOf?.(group)}
           </li>
         );
       })}
     </ol>
   );
+}
+
+/** Whether an address means this group: `RULE`, or `RULE:STEP` for the alert that begins there, of the cause or of what follows from it. */
+export function isMeant(
+  { cause, consequences }: AlertGroup<Pick<AlertRecord, 'id' | 'ruleId' | 'stepStart'>>,
+  meant: string,
+): boolean {
+  return [cause, ...consequences].some(
+    ({ ruleId, stepStart }) => meant === ruleId || meant === `${ruleId}:${stepStart}`,
+  );
+}
+
+/** Brings the alert into sight that somebody came to see, when it comes. */
+function showElement(element: HTMLLIElement | null): void {
+  element?.scrollIntoView({ block: 'center' });
 }
 
 function sinceText(axis: 'epoch' | 'step', start: number, end: number): string {
@@ -100,7 +123,11 @@ function Consequences(props: {
 }
 
 /** What an alert rests on. */
-function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | null {
+function Evidence(props: {
+  readonly evidence: unknown;
+  readonly isOpen: boolean;
+}): JSX.Element | null {
+  const { evidence, isOpen } = props;
   const items = Array.isArray(evidence) ? evidence.filter(isRecord) : [];
   if (items.length === 0) return null;
   const text = (item: object, name: string): string | undefined => {
@@ -109,7 +136,7 @@ function Evidence({ evidence }: { readonly evidence: unknown }): JSX.Element | n
     return typeof value === 'string' ? value : undefined;
   };
   return (
-    <details class="evidence small">
+    <details class="evidence small" open={isOpen}>
       <summary class="quiet">{t('What it rests on')}</summary>
       <ul>
         {items.slice(0, SHOWN_EVIDENCE).map((item, at) => (

@@ -2,6 +2,7 @@
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { phaseBands } from '../../annotations/phase-bands.ts';
 import { widenedRange } from '../../charts/plot/chart-range.ts';
 import {
   ALL_PANELS,
@@ -12,7 +13,7 @@ import {
   type ChartView,
 } from '../../charts/chart-view.ts';
 import { ZOOMS } from '../../charts/chart-text.ts';
-import { FLAG } from '../../parts/address-text.ts';
+import { FLAG, plainText } from '../../parts/address-text.ts';
 import { useAddressed } from '../../parts/addressed.ts';
 import { groupMetrics } from '../../charts/group.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
@@ -186,9 +187,9 @@ function PhaseChart(props: PhaseProps): JSX.Element {
       extentOf: (axis) => feed.series.extent(axis, origin.startMs),
     };
   });
-  const phases = useSignal(analysis.phases);
-  phases.value = analysis.phases;
-  const bands = useComputed(() => bandsOf(phases.value, marked.value));
+  const shown = useSignal(analysis);
+  shown.value = analysis;
+  const bands = useComputed(() => bandsOf(shown.value, marked.value));
   return (
     <section class="analysis-chart" aria-label={t('Phases')}>
       <SectionHead title={t('Phases')}>
@@ -244,14 +245,9 @@ function PhaseList({ analysis, onShow }: PhaseProps): JSX.Element {
   );
 }
 
-/** A band for each phase, up to the next one: between two steps there is nothing. */
-function bandsOf(phases: RunAnalysis['phases'], marked: XRange | undefined): readonly ChartBand[] {
-  const bands = phases.map(({ phaseName, displayName, stepStart, stepEnd }, at): ChartBand => ({
-    start: stepStart,
-    end: phases[at + 1]?.stepStart ?? stepEnd,
-    color: phaseColor(phaseName),
-    label: displayName,
-  }));
+/** The phases, and what somebody asked to see. */
+function bandsOf(analysis: RunAnalysis, marked: XRange | undefined): readonly ChartBand[] {
+  const bands = phaseBands(analysis);
   if (marked === undefined) return bands;
   const { min, max } = marked;
   return [...bands, { start: min, end: max, color: seriesColor(0), label: '', isMarked: true }];
@@ -268,10 +264,12 @@ function Alerts(props: {
   const isAssessed = healthScores.some(
     ({ score, scoreKey }) => scoreKey === 'overall' && score !== null,
   );
+  const meant = useSignal('');
+  useAddressed('alert', meant, plainText());
   const footOf = (group: (typeof groups)[number]): JSX.Element => (
     <SilenceForm feed={feed} group={group} silences={silences} onSaid={onSaid} />
   );
-  const list = { axis: phaseAxis, onShow, footOf };
+  const list = { axis: phaseAxis, onShow, footOf, meant: meant.value };
   const known = groups.filter((group) => isAcknowledged(group, silences));
   const open = groups.filter((group) => !known.includes(group));
   return (

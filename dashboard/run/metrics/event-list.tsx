@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { EventRecord } from 'quark-sdk';
-import { eventText, SEVERITY_ORDER } from './event-text.ts';
+import { eventText, SEVERITY_ORDER } from '../../annotations/event-text.ts';
 import { Button, Chip } from '../../parts/controls.tsx';
 import { formatCount } from '../../parts/format.ts';
 import { countBy } from '../../parts/maps.ts';

@@ -3,17 +3,22 @@ import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@p
 import type { JSX } from 'preact';
 import { addStepNote, removeStepNote, stepNotesOf, type StepNote } from 'quark-sdk/workspace';
 import { useChartAddress } from '../../charts/chart-address.ts';
+import { phaseBands } from '../../annotations/phase-bands.ts';
+import { runMarks } from '../../annotations/run-marks.ts';
+import { storedFindings } from '../../annotations/stored-findings.ts';
 import { settleAxis } from '../../charts/chart-view.ts';
 import type { PanelContext } from '../../charts/chart-state.ts';
+import type { ChartMark } from '../../charts/marks.ts';
+import type { ChartBand } from '../../charts/metric-chart.ts';
 import { t } from '../../parts/t.ts';
 import { needsKey } from '../../sources/server-access.ts';
 import { source } from '../../sources/sources.ts';
-import { hiddenKinds, type NoteAccess } from '../../workspace/marks-dialog.tsx';
+import type { NoteAccess } from '../../workspace/marks-dialog.tsx';
 import { Workspace } from '../../workspace/workspace.tsx';
-import type { WorkspaceState } from '../../workspace/workspace-state.ts';
 import { sayingRefusal } from '../analysis/write-rights.ts';
+import { sayingCount } from '../analysis/alert-changes.ts';
 import type { TabProps } from '../feed/tab.ts';
-import { runMarks } from './run-marks.ts';
+import { askingStamp, useAsked } from '../feed/use-asked.ts';
 
 /** All metrics of a run, those of the machine last. */
 export function RunWorkspace(props: TabProps): JSX.Element {
@@ -44,13 +49,8 @@ export function RunWorkspace(props: TabProps): JSX.Element {
   });
   const eventCount = useSignal(feed.events.length);
   eventCount.value = feed.events.length;
-  const state = useSignal<WorkspaceState | undefined>(undefined);
   const notes = useNotes(feed, eventCount);
-  const marks = useComputed(() => {
-    void eventCount.value;
-    const hidden = state.value === undefined ? new Set<string>() : hiddenKinds(state.value);
-    return runMarks(feed.events, notes.all.value, hidden);
-  });
+  const { bands, marks } = useMarks(props, notes.all, eventCount);
   const noteAccess: NoteAccess = {
     ...notes.access,
     notes: notes.all.value,
@@ -64,15 +64,36 @@ export function RunWorkspace(props: TabProps): JSX.Element {
       series={series}
       keys={keys}
       context={context}
-      drawing={{ marks }}
+      drawing={{ bands, marks }}
       readShare={feed.readShare}
       refusal={refusalOf(store, t('save views'))}
       notes={noteAccess}
-      onState={(made) => {
-        state.value = made;
-      }}
     />
   );
+}
+
+/** What stands at steps of the run. What of it cannot be read is not marked: the tab of the analysis says why. */
+function useMarks(
+  { feed, watch }: TabProps,
+  notes: ReadonlySignal<readonly StepNote[]>,
+  eventCount: ReadonlySignal<number>,
+): {
+  readonly bands: ReadonlySignal<readonly ChartBand[]>;
+  readonly marks: ReadonlySignal<readonly ChartMark[]>;
+} {
+  const { reader, run } = feed;
+  const { answer: findings } = useAsked(
+    () => storedFindings(reader.store, run.id),
+    feed,
+    `${askingStamp(feed, watch.nowMs.value)} ${sayingCount(feed.events)}`,
+  );
+  const marks = useComputed(() => {
+    void eventCount.value;
+    const { events } = feed;
+    return runMarks({ runId: run.id, events, notes: notes.value, findings: findings.value });
+  });
+  const bands = useComputed(() => (findings.value === undefined ? [] : phaseBands(findings.value)));
+  return { bands, marks };
 }
 
 /** The notes of a run, and writing them. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
 import { placedOn } from '../../../dashboard/charts/chart-data.ts';
 import { onMetric } from '../../../dashboard/charts/metric-axis.ts';
-import { markGroups, markX } from '../../../dashboard/charts/marks.ts';
+import { markGroups, markX, placedBands, placedMarks } from '../../../dashboard/charts/marks.ts';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
 import { runs } from '../../support/property.ts';
 
@@ -154,6 +154,34 @@ describe('marks', () => {
     expect(markX({ kind: 'note', text: 'x', timeMs: 99_000 }, 'step', on('step'), 0)).toBe(100);
     expect(markX({ kind: 'note', text: 'x' }, 'step', on('step'), 0)).toBeUndefined();
     expect(markX({ kind: 'note', text: 'x', x: 7 }, 'time', [], 0)).toBe(7);
+  });
+
+  it('and bands are hidden by kind, with their curve, and where the axis has no position for them', () => {
+    const view = (axis: 'step' | 'time', hiddenMarks: readonly ('alert' | 'phase')[] = []) => ({
+      settings: { axis, hiddenMarks },
+      curves: on(axis),
+      startMs: 0,
+    });
+    const marks = [
+      { kind: 'alert' as const, text: 'a', step: 90, of: 'run' },
+      { kind: 'note' as const, text: 'b', step: 90 },
+      { kind: 'note' as const, text: 'nowhere' },
+    ];
+    const texts = (hidden: ReadonlySet<string>, hiddenMarks: readonly ('alert' | 'phase')[]) =>
+      placedMarks(marks, hidden, view('step', hiddenMarks)).map(({ mark }) => mark.text);
+    expect(texts(new Set(), [])).toEqual(['a', 'b']);
+    expect(texts(new Set(['run']), [])).toEqual(['b']);
+    expect(texts(new Set(), ['alert'])).toEqual(['b']);
+    const band = { start: 90, end: 199, axis: 'step' as const, color: 'red', label: 'x' };
+    const phase = { ...band, kind: 'phase' as const };
+    expect(placedBands([phase], view('step'))).toEqual([phase]);
+    // The points of steps 100 and 200 are the nearest.
+    expect(placedBands([phase], view('time'))).toMatchObject([{ start: 100, end: 200 }]);
+    expect(placedBands([band, phase], view('step', ['phase']))).toEqual([band]);
+    // The epochs of these points are not known; a band without an axis is where it says, whatever is shown.
+    expect(placedBands([{ ...phase, axis: 'epoch' }], view('step'))).toEqual([]);
+    const here = { start: 1, end: 2, color: 'red', label: '' };
+    expect(placedBands([here], view('time', ['phase']))).toEqual([here]);
   });
 
   it('that are close to each other are one, of the kind that matters most', () => {

@@ -9,7 +9,7 @@ import {
   hrefOf,
   withAddressParams,
 } from '../../../dashboard/route/route.ts';
-import { eventText } from '../../../dashboard/run/metrics/event-text.ts';
+import { eventText } from '../../../dashboard/annotations/event-text.ts';
 import { countBy } from '../../../dashboard/parts/maps.ts';
 import { lossKey } from '../../../dashboard/charts/group.ts';
 

@@ -32,6 +32,15 @@ test('what a panel does not say is as the section says, then the workspace, then
   expect(levelOfChoice(levels, 'skipsOutliers')).toBe(-1);
 });
 
+test('what is marked is said at each level, and all but plain events where none says it', () => {
+  expect(chartSettings([]).hiddenMarks).toEqual(['event']);
+  expect(chartSettings([{ hiddenMarks: ['note', 'alert'] }, {}]).hiddenMarks).toEqual([
+    'alert',
+    'note',
+  ]);
+  expect(chartSettings([{ hiddenMarks: ['note'] }, { hiddenMarks: [] }]).hiddenMarks).toEqual([]);
+});
+
 test('false, 0 and "by the data" are said, too', () => {
   const levels: readonly ChartChoices[] = [
     { logY: true, smoothingAmount: 0.5, yMin: 1 },

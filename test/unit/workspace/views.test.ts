@@ -30,6 +30,7 @@ const view: ChartsView = {
           formulas: ['val/loss - train/loss'],
           width: 2,
           yMin: null,
+          hiddenMarks: [],
         },
         {
           metrics: [],
@@ -113,6 +114,18 @@ test.each<readonly [string, unknown]>([
   ['view.columns', { ...view, columns: 7 }],
   ['view.axis', { ...view, axis: 'steps' }],
   ['view.hiddenMarks[0]', { ...view, hiddenMarks: ['all'] }],
+  [
+    'view.sections[0].panels[0].hiddenMarks.length',
+    {
+      ...view,
+      sections: [
+        {
+          title: 'a',
+          panels: [{ metrics: [], hiddenMarks: ['note', 'note', 'note', 'note', 'note'] }],
+        },
+      ],
+    },
+  ],
   ['view.sections[0].title', { ...view, sections: [{ panels: [] }] }],
   ['view.sections[0].panels[0].metrics', { ...view, sections: [{ title: 'a', panels: [{}] }] }],
   [

@@ -1,6 +1,6 @@
 /** Events in words. */
 import type { EventRecord } from 'quark-sdk';
-import { formatMeasuredSpan } from '../../parts/format.ts';
+import { formatMeasuredSpan } from '../parts/format.ts';
 
 /** Severities, gravest first. */
 export const SEVERITY_ORDER = ['critical', 'error', 'warning', 'info', 'debug'] as const;
@@ -48,10 +48,23 @@ export function eventText(event: Pick<EventRecord, 'payload' | 'status'>): Event
   };
 }
 
-/** An alert has a title, and sentences: its ids say nothing to a person. */
-function alertText({ title, fact, inference }: EventRecord['payload']): EventText | undefined {
-  if (typeof title !== 'string' || typeof fact !== 'string') return undefined;
-  const sentences = [fact, ...(typeof inference === 'string' ? [inference] : [])];
+/** What an alert says, of a rule or of the program: its ids say nothing to a person. Undefined for an event that is none. */
+export function alertSentences({
+  alert_id: id,
+  fact,
+  inference,
+  text,
+  title,
+}: EventRecord['payload']): readonly [title: string, ...sentences: string[]] | undefined {
+  const said = typeof fact === 'string' ? fact : typeof id === 'string' ? text : undefined;
+  if (typeof title !== 'string' || typeof said !== 'string') return undefined;
+  return [title, said, ...(typeof inference === 'string' ? [inference] : [])];
+}
+
+function alertText(payload: EventRecord['payload']): EventText | undefined {
+  const found = alertSentences(payload);
+  if (found === undefined) return undefined;
+  const [title, ...sentences] = found;
   return { text: title, exact: undefined, details: sentences.join('\n') };
 }
 
