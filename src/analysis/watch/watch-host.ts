@@ -13,12 +13,13 @@ export function exposeWatch(): void {
     // The calling thread compiles the module: this file does not contain it.
     const kernel =
       modules === null ? jsSeriesKernel : createWasmSeriesKernel(new SeriesModule(modules[0]));
-    return (request, buffer) => {
+    const execute = (request: LiveRequest | AnalysisCall, buffer: ArrayBufferLike): unknown => {
       if ('port' in request) return answerCall(request, kernel);
       if (request.start !== undefined)
         evaluator = new LiveEvaluator(request.start.settings, request.start.memory);
       if (evaluator === undefined) throw new Error('The first request of a watch has to start it.');
       return evaluator.take(request, buffer);
     };
+    return { execute };
   });
 }

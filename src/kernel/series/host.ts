@@ -63,6 +63,6 @@ export function exposeSeriesKernel(): void {
   exposeHost<SeriesCall>((modules) => {
     const kernel =
       modules === null ? jsSeriesKernel : createWasmSeriesKernel(new SeriesModule(modules[0]));
-    return (call, buffer) => executeSeriesCall(kernel, call, buffer);
+    return { execute: (call, buffer) => executeSeriesCall(kernel, call, buffer) };
   });
 }

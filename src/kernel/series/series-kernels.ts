@@ -135,7 +135,8 @@ async function run(
   const { args, options } = takeCallOptions(given);
   dispatcher.checkReady(options);
   const described = describeArguments(args);
-  const sent = dispatcher.staysHere(lengthOf(described) * costOf(method))
+  const length = lengthOf(described);
+  const sent = dispatcher.staysHere(length * costOf(method), length * 8)
     ? undefined
     : send(dispatcher, described, options);
   if (sent === undefined) return callMethod(kernel, method, args);

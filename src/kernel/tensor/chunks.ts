@@ -1,6 +1,6 @@
 /** Parts of tensors on their way to a worker, what they cost, and what comes back. */
 import type { Room } from '../workers/dispatch.ts';
-import type { KernelCall, KernelResult, TensorJob } from './host.ts';
+import type { KernelCall, KernelResult, TensorJob } from './calls.ts';
 import type {
   Histogram,
   TensorPairStats,

@@ -35,7 +35,7 @@ import {
   type KernelCallOptions,
   type KernelsDiagnostics,
 } from '../workers/dispatch.ts';
-import { executeCall, type KernelResult, type TensorJob } from './host.ts';
+import { executeCall, type KernelCall, type KernelResult, type TensorJob } from './calls.ts';
 import type {
   Histogram,
   HistogramOptions,
@@ -53,6 +53,7 @@ import { inSpan, KERNEL_START } from '../../base/profiling.ts';
 import { mergeHistograms } from './histogram-bins.ts';
 import { loadKernel } from './load.ts';
 import { mergeTensorPairStats, mergeTensorStats } from './results.ts';
+import { outLengthOf, tensorRingCodec } from './ring-codec.ts';
 import { sampleTensor } from './sampling.ts';
 import { TENSOR_WORKER } from './tensor-worker.ts';
 import type { Loaded } from '../twins.ts';
@@ -87,6 +88,8 @@ export class Kernels implements AsyncDisposable {
       file: TENSOR_WORKER,
       modules,
       runHere: ({ call, view }, buffer) => executeCall(kernel, call, { ...view, buffer }),
+      codec: tensorRingCodec(kernel),
+      compute: (data) => kernel.tensorStats(data),
     });
   }
 
@@ -101,8 +104,11 @@ export class Kernels implements AsyncDisposable {
   ): Promise<TensorStats> {
     const type = checkTensor(data, options);
     const settings = checkStatsOptions(options, CALL_OPTION_NAMES);
-    const chunks = this.#admit(this.#split(data), type, STATS_ELEMENT_BYTES[type], options);
-    if (chunks === undefined) return this.#statsHere(data, settings);
+    const call = { op: 'tensorStats', options: settings } as const;
+    const cost = data.length * STATS_ELEMENT_BYTES[type];
+    const chunks = this.#admit(this.#split(data), type, cost, call, options);
+    if (chunks === undefined)
+      return this.#dispatcher.runHere(cost, () => this.#statsHere(data, settings));
     return this.#withChunks(chunks, options.signal, (run) => this.#statsThere(run, settings));
   }
 
@@ -135,12 +141,14 @@ export class Kernels implements AsyncDisposable {
   ): Promise<TensorUnitStats> {
     const type = checkTensor(data, options);
     const settings = checkUnitStatsOptions(data, options, CALL_OPTION_NAMES);
-    const parts = this.#split(data, this.#settings.chunkBytes, settings.units * settings.innerSize);
-    const chunks = this.#admit(parts, type, UNIT_ELEMENT_BYTES, options);
+    const parts = this.#split(data, settings.units * settings.innerSize);
+    const call = { op: 'tensorUnitStats', options: settings } as const;
+    const cost = data.length * UNIT_ELEMENT_BYTES;
+    const chunks = this.#admit(parts, type, cost, call, options);
     if (chunks === undefined)
       return mergeTensorUnitStats(parts.map((part) => this.inline.tensorUnitStats(part, settings)));
     return this.#withChunks(chunks, options.signal, async (run) => {
-      const found = await run({ op: 'tensorUnitStats', options: settings });
+      const found = await run(call);
       return mergeTensorUnitStats(found.filter(isTensorUnitStats));
     });
   }
@@ -162,15 +170,21 @@ export class Kernels implements AsyncDisposable {
       throw invalidInput('options', options, 'an object');
     checkOptionNames('options', options, ['signal']);
     this.#dispatcher.checkReady(options);
-    const halfBytes = this.#settings.chunkBytes / 2;
-    const seconds = this.#split(second, halfBytes);
-    const parts = this.#split(first, halfBytes).map((part, i) => [part, seconds[i] ?? second]);
-    const chunks = this.#dispatcher.staysHere(first.length * PAIR_ELEMENT_BYTES)
+    const chunkLength = this.#settings.chunkBytes / 2 / first.BYTES_PER_ELEMENT;
+    const parts: (readonly [PairData, PairData])[] = [];
+    for (let at = 0; at === 0 || at < first.length; at += chunkLength) {
+      const end = at + chunkLength;
+      parts.push([first.subarray(at, end), second.subarray(at, end)]);
+    }
+    const call = { op: 'tensorPairStats' } as const;
+    const cost = first.length * PAIR_ELEMENT_BYTES;
+    const chunks = this.#dispatcher.staysHere(cost, first.byteLength * 2)
       ? undefined
-      : this.#stage(parts, type);
-    if (chunks === undefined) return this.inline.tensorPairStats(first, second);
+      : this.#stage(parts, type, call);
+    if (chunks === undefined)
+      return mergeTensorPairStats(parts.map(([a, b]) => this.inline.tensorPairStats(a, b)));
     return this.#withChunks(chunks, options.signal, async (run) => {
-      const found = await run({ op: 'tensorPairStats' });
+      const found = await run(call);
       return mergeTensorPairStats(found.filter(isTensorPairStats));
     });
   }
@@ -199,46 +213,46 @@ export class Kernels implements AsyncDisposable {
   #admit(
     parts: readonly TensorData[],
     type: TensorType,
-    elementBytes: number,
+    cost: number,
+    call: KernelCall,
     options: KernelCallOptions,
   ): Chunk[] | undefined {
     this.#dispatcher.checkReady(options);
-    const total = parts.reduce((sum, part) => sum + part.length, 0);
-    if (this.#dispatcher.staysHere(total * elementBytes)) return undefined;
+    const sizeBytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
+    if (this.#dispatcher.staysHere(cost, sizeBytes)) return undefined;
     if (parts.every((part) => this.#dispatcher.canBorrow(part.buffer, options))) {
       return parts.map(({ byteOffset, length, buffer }) => ({
         view: { type, byteOffset, length },
         room: borrowedRoom(buffer),
       }));
     }
-    return this.#stage(
-      parts.map((part) => [part]),
-      type,
-    );
+    const groups = parts.map((part) => [part]);
+    return this.#stage(groups, type, call);
   }
 
   /** A chunk of each group, its arrays one after the other; undefined when there is no room for the copies. */
-  #stage(groups: readonly (readonly TensorData[])[], type: TensorType): Chunk[] | undefined {
+  #stage(
+    groups: readonly (readonly TensorData[])[],
+    type: TensorType,
+    call: KernelCall,
+  ): Chunk[] | undefined {
     const sizes = groups.map((group) => group.reduce((sum, part) => sum + part.byteLength, 0));
-    return this.#dispatcher.acquire(sizes)?.map((room, i) => {
+    return this.#dispatcher.acquire(sizes, outLengthOf(call))?.map((room, i) => {
       let at = 0;
       let length = 0;
       for (const part of groups[i] ?? []) {
         const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
-        new Uint8Array(room.buffer).set(bytes, at);
+        new Uint8Array(room.buffer).set(bytes, room.byteOffset + at);
         at += part.byteLength;
         length += part.length;
       }
-      return { view: { type, byteOffset: 0, length }, room };
+      return { view: { type, byteOffset: room.byteOffset, length }, room };
     });
   }
 
   /** Parts of at most so many bytes, of whole rows of so many elements; one row when it is larger. */
-  #split(
-    data: TensorData,
-    chunkBytes: number = this.#settings.chunkBytes,
-    rowLength = 1,
-  ): TensorData[] {
+  #split(data: TensorData, rowLength = 1): TensorData[] {
+    const { chunkBytes } = this.#settings;
     const rows = Math.max(1, Math.floor(chunkBytes / data.BYTES_PER_ELEMENT / rowLength));
     const chunkLength = rows * rowLength;
     const parts: TensorData[] = [];
@@ -260,7 +274,9 @@ export class Kernels implements AsyncDisposable {
     settings: HistogramSettings,
     options: KernelCallOptions,
   ): Promise<Histogram> {
-    const chunks = this.#admit(this.#split(data), type, HISTOGRAM_ELEMENT_BYTES, options);
+    const whole = { op: 'histogram', options: settings } as const;
+    const cost = data.length * HISTOGRAM_ELEMENT_BYTES;
+    const chunks = this.#admit(this.#split(data), type, cost, whole, options);
     if (chunks === undefined) return this.#histogramHere(data, settings);
     return this.#withChunks(chunks, options.signal, async (run) => {
       // One chunk finds its own range; several need one that spans them all.

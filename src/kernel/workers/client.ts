@@ -2,6 +2,7 @@
 import { transfer, wrap, type Remote } from 'comlink';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf, QuarkError } from '../../base/errors.ts';
+import { RING_MESSAGE } from './ring/ring-memory.ts';
 import type { SpawnedWorker, WorkerWay } from './spawn.ts';
 import type { Modules } from '../twins.ts';
 import type { WorkerHost, WorkerReply } from './worker-host.ts';
@@ -14,12 +15,16 @@ export class WorkerClient {
   readonly #deaths = new Set<(reason: string) => void>();
   #death: string | undefined;
   #wasmFailure: string | null = null;
+  #onRingMessage: (() => void) | undefined;
 
   private constructor(worker: SpawnedWorker, clock: Clock) {
     this.#worker = worker;
     this.#clock = clock;
     this.#remote = wrap<WorkerHost>(worker.endpoint);
     worker.onDeath((reason) => this.#die(reason));
+    worker.endpoint.addEventListener('message', (event: Event) => {
+      if ('data' in event && event.data === RING_MESSAGE) this.#onRingMessage?.();
+    });
   }
 
   /**
@@ -90,6 +95,26 @@ export class WorkerClient {
     }
   }
 
+  /**
+   * Has the worker serve a ring until the ring sends it away. It runs nothing else as long.
+   *
+   * @param onMessage called when a job is done that somebody waits for
+   * @throws {QuarkError} `kernel_failed` when the worker dies
+   */
+  async serve(buffer: SharedArrayBuffer, worker: number, onMessage: () => void): Promise<void> {
+    this.#onRingMessage = onMessage;
+    try {
+      await this.#race(() => this.#remote.serve(buffer, worker), Infinity, 'answer');
+    } finally {
+      this.#onRingMessage = undefined;
+    }
+  }
+
+  /** Whether the worker keeps a Node process alive, while it serves a ring. */
+  setBusy(isBusy: boolean): void {
+    if (this.isAlive) this.#worker.setBusy(isBusy);
+  }
+
   /** Ends the worker. Calls that are running fail. */
   terminate(): void {
     this.#die('the worker was closed');
@@ -138,9 +163,12 @@ export class WorkerClient {
         fail(reason);
       };
       this.#deaths.add(onDeath);
-      const cancel = this.#clock.after(timeoutMs, () =>
-        this.#die(`the worker did not ${what} within ${timeoutMs} ms`),
-      );
+      const cancel =
+        timeoutMs === Infinity
+          ? () => undefined
+          : this.#clock.after(timeoutMs, () =>
+              this.#die(`the worker did not ${what} within ${timeoutMs} ms`),
+            );
       void work()
         .then(resolve, (error: unknown) => {
           reject(

@@ -14,14 +14,16 @@ import { WORKER_MODES, type WorkerLike, type WorkerMode } from './spawn.ts';
 
 /** Settings of {@link createKernels}. */
 export type KernelsConfig = {
-  /** Most workers; default one less than the processors, from 1 to 4. 0: everything runs on the calling thread. */
+  /** Most workers; default one less than the processors, at most 4. 0: everything runs on the calling thread. */
   readonly workers?: number;
   /**
-   * Tensors of up to so many bytes are computed on the calling thread, because a message to a worker would take it as long; default
-   * 256 KiB. This is the figure for statistics of float32; an element of float64 counts as 14 bytes, of int32 as 10, of uint8 as 3, of the
-   * 16-bit floats as 6, an element of the statistics of units as 10, of a histogram as 20.
+   * Null, the default: a call goes to a worker where handing its data over blocks the caller for less time than computing on the spot
+   * would, as measured on this machine (`diagnostics().handOver`). A number: tensors of up to so many bytes are computed on the calling
+   * thread, and all larger ones by workers, to keep the thread free for other things. It is a figure for statistics of float32; an element
+   * of float64 counts as 14 bytes, of int32 as 10, of uint8 as 3, of the 16-bit floats as 6, an element of the statistics of units as 10,
+   * of a histogram as 20. Series are not measured: null means 262,144 for them.
    */
-  readonly inlineBytes?: number;
+  readonly inlineBytes?: number | null;
   /** Larger tensors are computed in chunks of so many bytes, a multiple of 8,192; default 4 MiB. */
   readonly chunkBytes?: number;
   /**
@@ -57,7 +59,7 @@ export type KernelsConfig = {
 
 /** The defaults of {@link KernelsConfig} that do not depend on the machine. */
 export const DEFAULT_KERNELS_CONFIG = Object.freeze({
-  inlineBytes: 256 * 1024,
+  inlineBytes: null,
   chunkBytes: 4 * 1024 * 1024,
   maxPendingBytes: 256 * 1024 * 1024,
   idleMs: 30_000,
@@ -99,7 +101,7 @@ export function checkKernelsConfig(config: KernelsConfig): KernelsSettings {
   if (checkCount('workers', settings.workers) > MAX_WORKERS) {
     throw invalidInput('workers', settings.workers, `at most ${MAX_WORKERS}`);
   }
-  checkCount('inlineBytes', settings.inlineBytes);
+  if (settings.inlineBytes !== null) checkCount('inlineBytes', settings.inlineBytes);
   if (checkPositive('chunkBytes', settings.chunkBytes) % CHUNK_STEP_BYTES !== 0) {
     throw invalidInput('chunkBytes', settings.chunkBytes, `a multiple of ${CHUNK_STEP_BYTES}`);
   }
@@ -125,7 +127,7 @@ export function checkKernelsConfig(config: KernelsConfig): KernelsSettings {
 }
 
 function defaultWorkers(): number {
-  return Math.max(1, Math.min(DEFAULT_MOST_WORKERS, processorCount() - 1));
+  return Math.min(DEFAULT_MOST_WORKERS, Math.max(0, processorCount() - 1));
 }
 
 /** An option that is present and undefined means its default. */

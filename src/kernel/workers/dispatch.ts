@@ -5,8 +5,11 @@ import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import type { KernelsSettings } from './config.ts';
+import { HandOverCosts, type HandOverDiagnostics } from './hand-over-costs.ts';
 import type { Kernel } from '../kernel.ts';
 import { closedError, WorkerPool, type PoolRun } from './pool.ts';
+import { RingCrew, type RingCodec } from './ring-crew.ts';
+import type { RingRoom } from './ring/ring.ts';
 import { SignalFanout } from './signals.ts';
 import { workerWays, type WorkerFile, type WorkerWayName } from './spawn.ts';
 import { Staging } from './staging.ts';
@@ -52,14 +55,22 @@ export type KernelsDiagnostics = {
   readonly keptBytes: number;
   /** Calls that were large enough for a worker and ran on the calling thread, because `maxPendingBytes` had been reached. */
   readonly overflowCallCount: number;
+  /** How data is handed to workers, and what that and computing on the spot cost on this machine. */
+  readonly handOver: HandOverDiagnostics;
 };
 
 /** The memory that the data of a call waits in. */
 export type Room = {
-  /** Of the staging buffer; 0 for borrowed memory. */
+  /** Of the staging buffer; 0 for borrowed memory and that of a ring. */
   readonly capacity: number;
   /** Undefined once it was lost with a worker. */
   buffer: ArrayBufferLike | undefined;
+  /** Where its data begins in the buffer. */
+  readonly byteOffset: number;
+  /** Where it is part of a ring. */
+  readonly ringRoom?: RingRoom;
+  /** Bytes of its data. */
+  readonly sizeBytes?: number;
   /** Settles when the pool has no more use for the buffer. */
   done: Promise<unknown>;
 };
@@ -73,18 +84,32 @@ export type DispatcherConfig<C, R> = {
   readonly file: WorkerFile;
   readonly modules: () => Promise<Modules>;
   readonly runHere: Execute<C, R>;
+  /** How calls are written to a ring; left out for workers that serve none. */
+  readonly codec?: RingCodec<C, R>;
+  /** Computes the statistics of float32 on this thread, to be timed; left out where `inlineBytes` is not to be measured. */
+  readonly compute?: (data: Float32Array) => unknown;
 };
+
+/** Shorter calls say more of the clock than of the kernel. */
+const LEAST_TIMED_COST = 64 * 1024;
+/** Of calls that are not measured. */
+const DEFAULT_INLINE_BYTES = 256 * 1024;
 
 /** Copies the data of calls, sends them to workers, and takes the copies back. */
 export class Dispatcher<C, R> {
   readonly #settings: DispatcherConfig<C, R>['settings'];
   readonly #staging: Staging;
   readonly #pool: WorkerPool<C, R>;
+  readonly #crew: RingCrew<C, R> | undefined;
+  readonly #costs: HandOverCosts | undefined;
   readonly #signals = new SignalFanout();
   #overflowCallCount = 0;
   #isClosed = false;
 
-  constructor({ settings, file, modules, runHere }: DispatcherConfig<C, R>) {
+  /** When memory for the call under way was asked for, while its data is being handed over. */
+  #beganMs: number | undefined;
+
+  constructor({ settings, file, modules, runHere, codec, compute }: DispatcherConfig<C, R>) {
     this.#settings = settings;
     const staging = new Staging({
       isShared: settings.sharedMemory,
@@ -100,8 +125,27 @@ export class Dispatcher<C, R> {
       startTimeoutMs: settings.startTimeoutMs,
       callTimeoutMs: settings.callTimeoutMs,
       idleMs: settings.idleMs,
-      onIdle: () => staging.trim(),
+      onIdle: () => {
+        staging.trim();
+        this.#crew?.trim();
+      },
+      onCrowded: () => this.#crew?.sendAway(),
     });
+    const { sharedMemory } = settings;
+    if (codec !== undefined && sharedMemory && this.#pool.hasWorkers) {
+      this.#crew = new RingCrew(
+        {
+          limitBytes: settings.maxPendingBytes,
+          workers: settings.workers,
+          codec,
+          clock: settings.clock ?? systemClock,
+          callTimeoutMs: settings.callTimeoutMs,
+        },
+        this.#pool,
+      );
+    }
+    if (compute !== undefined && settings.inlineBytes === null && this.#pool.hasWorkers)
+      this.#costs = new HandOverCosts({ compute, isShared: sharedMemory });
   }
 
   /** @throws {QuarkError} `invalid_input`, `aborted`, or `kernel_failed` when the kernels are closed */
@@ -111,9 +155,22 @@ export class Dispatcher<C, R> {
     checkNotAborted(options.signal);
   }
 
-  /** Whether a call that takes as long as statistics of so many bytes of float32 is to be computed on the calling thread. */
-  staysHere(cost: number): boolean {
-    return cost <= this.#settings.inlineBytes || !this.#pool.hasWorkers;
+  /** Whether a call about so many bytes that takes as long as statistics of `cost` bytes of float32 is to be computed on the calling thread. */
+  staysHere(cost: number, sizeBytes: number): boolean {
+    if (!this.#pool.hasWorkers) return true;
+    const { inlineBytes } = this.#settings;
+    return inlineBytes === null && this.#costs !== undefined
+      ? this.#costs.staysHere(cost, sizeBytes)
+      : cost <= (inlineBytes ?? DEFAULT_INLINE_BYTES);
+  }
+
+  /** Computes a call on the calling thread; from how long that takes follows where later ones are computed. */
+  runHere<T>(cost: number, work: () => T): T {
+    if (this.#costs === undefined || cost < LEAST_TIMED_COST) return work();
+    const began = performance.now();
+    const result = work();
+    this.#costs.computed(cost, performance.now() - began);
+    return result;
   }
 
   /** Whether these bytes can be handed to a worker as they are. */
@@ -121,8 +178,17 @@ export class Dispatcher<C, R> {
     return options.borrow === true && this.#settings.sharedMemory && isShared(buffer);
   }
 
-  /** A room for each size, with its buffer; undefined when there is no memory for all of them. */
-  acquire(sizes: readonly number[]): (Room & { readonly buffer: ArrayBufferLike })[] | undefined {
+  /**
+   * A room for each size, with its buffer; undefined when there is no memory for all of them.
+   *
+   * @param outLength numbers that a result can have
+   */
+  acquire(
+    sizes: readonly number[],
+    outLength = 0,
+  ): (Room & { readonly buffer: ArrayBufferLike })[] | undefined {
+    this.#beganMs = performance.now();
+    if (this.#crew !== undefined) return this.#acquireInRing(this.#crew, sizes, outLength);
     const needed = sizes.reduce((sum, size) => sum + this.#staging.capacityOf(size), 0);
     if (!this.#staging.hasRoom(needed)) {
       this.#overflowCallCount += 1;
@@ -130,12 +196,33 @@ export class Dispatcher<C, R> {
     }
     return sizes.map((size) => {
       const buffer = this.#staging.acquire(size);
-      return { capacity: buffer.byteLength, buffer, done: Promise.resolve() };
+      return {
+        capacity: buffer.byteLength,
+        buffer,
+        byteOffset: 0,
+        sizeBytes: size,
+        done: Promise.resolve(),
+      };
+    });
+  }
+
+  #acquireInRing(
+    crew: RingCrew<C, R>,
+    sizes: readonly number[],
+    outLength: number,
+  ): (Room & { readonly buffer: ArrayBufferLike })[] | undefined {
+    const rooms = crew.acquire(sizes, outLength);
+    if (rooms === undefined) this.#overflowCallCount += 1;
+    return rooms?.map((ringRoom, i) => {
+      const { buffer, byteOffset } = ringRoom;
+      const sizeBytes = sizes[i] ?? 0;
+      return { capacity: 0, buffer, byteOffset, ringRoom, sizeBytes, done: Promise.resolve() };
     });
   }
 
   /** Takes back a room in which nothing was run. */
   release(room: Room): void {
+    if (room.ringRoom !== undefined) this.#crew?.release(room.ringRoom);
     if (room.capacity > 0) this.#staging.release(room.capacity, room.buffer);
   }
 
@@ -156,7 +243,9 @@ export class Dispatcher<C, R> {
             cancel(new QuarkError('aborted', 'The kernel call was aborted.', { cause: reason }));
           });
     try {
-      return await work((room, call) => this.#run(room, call, running));
+      const result = work((room, call) => this.#run(room, call, running));
+      this.#countHandOver(rooms);
+      return await result;
     } catch (error) {
       // The calls that are left cannot save the whole any more.
       cancel(error);
@@ -170,25 +259,51 @@ export class Dispatcher<C, R> {
   /** What it is doing. */
   state(): Omit<KernelsDiagnostics, 'kernel' | 'simd' | 'wasmFailure'> {
     const pool = this.#pool.state();
+    const ring = this.#crew?.counts;
     return {
       workerMode: pool.way,
       workerFailures: pool.failures,
       isMemoryShared: this.#settings.sharedMemory,
       workerCount: pool.workerCount,
-      queuedCount: pool.queuedCount,
-      runningCount: pool.runningCount,
+      queuedCount: pool.queuedCount + (ring?.queued ?? 0),
+      runningCount: pool.runningCount + (ring?.running ?? 0),
       diedWorkerCount: pool.diedCount,
-      pendingBytes: this.#staging.usedBytes,
-      keptBytes: this.#staging.freeBytes,
+      pendingBytes: this.#staging.usedBytes + (ring?.usedBytes ?? 0),
+      keptBytes: this.#staging.freeBytes + (ring?.warmBytes ?? 0),
       overflowCallCount: this.#overflowCallCount,
+      handOver: this.#handOver(),
     };
   }
 
   /** Ends the workers. Calls that are running or waiting fail. */
   close(): void {
     this.#isClosed = true;
+    this.#crew?.close();
     this.#pool.close();
     this.#staging.trim();
+  }
+
+  #handOver(): HandOverDiagnostics {
+    const { inlineBytes } = this.#settings;
+    const known = {
+      way: !this.#pool.hasWorkers ? 'none' : this.#crew === undefined ? 'message' : 'ring',
+    } as const;
+    if (this.#costs !== undefined) return { ...known, ...this.#costs.diagnostics() };
+    return {
+      ...known,
+      copyBytesPerMs: 0,
+      kernelBytesPerMs: 0,
+      fromBytes: this.#pool.hasWorkers ? (inlineBytes ?? DEFAULT_INLINE_BYTES) : null,
+      calibrationMs: 0,
+    };
+  }
+
+  #countHandOver(rooms: readonly Room[]): void {
+    const began = this.#beganMs;
+    this.#beganMs = undefined;
+    if (began === undefined || this.#costs === undefined) return;
+    const sizeBytes = rooms.reduce((sum, { sizeBytes: size }) => sum + (size ?? 0), 0);
+    this.#costs.handedOver(sizeBytes, performance.now() - began);
   }
 
   async #run(room: Room, call: C, running: Set<PoolRun<R>>): Promise<R> {
@@ -197,7 +312,10 @@ export class Dispatcher<C, R> {
         'kernel_failed',
         'The memory of a kernel call was lost with its worker.',
       );
-    const run = this.#pool.run(call, room.buffer);
+    const run =
+      room.ringRoom === undefined || this.#crew === undefined
+        ? this.#pool.run(call, room.buffer)
+        : this.#crew.run(room.ringRoom, call);
     running.add(run);
     room.done = run.done.then((returned) => {
       room.buffer = returned;
@@ -213,14 +331,14 @@ export class Dispatcher<C, R> {
 
   async #giveBack(room: Room): Promise<void> {
     await room.done;
-    if (room.capacity > 0) this.#staging.release(room.capacity, room.buffer);
+    this.release(room);
     if (this.#isClosed) this.#staging.trim();
   }
 }
 
 /** A room of memory that belongs to the caller. */
 export function borrowedRoom(buffer: ArrayBufferLike): Room {
-  return { capacity: 0, buffer, done: Promise.resolve() };
+  return { capacity: 0, buffer, byteOffset: 0, done: Promise.resolve() };
 }
 
 function checkCallOptions({ signal, borrow }: KernelCallOptions): void {

@@ -28,6 +28,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly idleMs: number;
   /** Called when there has been no work for so long, and when there will be no workers. */
   readonly onIdle: () => void;
+  /** Called when a call waits for a worker that serves a ring. */
+  readonly onCrowded?: () => void;
 };
 
 /** A call that was given to the pool. */
@@ -52,13 +54,34 @@ export type PoolState = {
   readonly diedCount: number;
 };
 
-type Task<C, R> = {
+type CallTask<C, R> = {
+  readonly kind: 'call';
   readonly call: C;
   readonly buffer: ArrayBufferLike;
   readonly ports: readonly MessagePort[];
   readonly resolve: (value: R) => void;
   readonly reject: (error: unknown) => void;
   readonly finish: (buffer: ArrayBufferLike | undefined) => void;
+};
+
+type ServeTask = {
+  readonly kind: 'serve';
+  readonly buffer: SharedArrayBuffer;
+  readonly worker: number;
+  readonly onMessage: () => void;
+  readonly finish: () => void;
+};
+
+type Task<C, R> = CallTask<C, R> | ServeTask;
+
+/** A worker that was asked to serve a ring. */
+export type PoolServe = {
+  /** Resolves when it serves it no more, for whatever reason. */
+  readonly ended: Promise<void>;
+  /** Ends the worker that does, as one that died. */
+  readonly kill: () => void;
+  /** Ends it as one whose work nobody wants. */
+  readonly abandon: () => void;
 };
 
 /** How long a worker may go on with a call nobody waits for: about as long as a new worker takes to start, several times over. */
@@ -81,6 +104,8 @@ export class WorkerPool<C, R> {
   #diedCount = 0;
   #isClosed = false;
   #cancelIdle: (() => void) | undefined;
+  /** Whether workers that serve a ring have something to do there. */
+  #isRingBusy = false;
 
   constructor(config: WorkerPoolConfig<C, R>) {
     this.#config = config;
@@ -98,8 +123,8 @@ export class WorkerPool<C, R> {
       way: this.#hasWorkers ? (this.#way?.name ?? 'pending') : 'none',
       failures: [...this.#failures],
       workerCount: this.#idle.length + this.#busy.size,
-      queuedCount: this.#queue.length,
-      runningCount: this.#busy.size,
+      queuedCount: this.#queue.filter(({ kind }) => kind === 'call').length,
+      runningCount: this.#busy.size - this.#serving().length,
       diedCount: this.#diedCount,
     };
   }
@@ -110,13 +135,13 @@ export class WorkerPool<C, R> {
    * @param ports those in the call: they move to the worker
    */
   run(call: C, buffer: ArrayBufferLike, ports: readonly MessagePort[] = []): PoolRun<R> {
-    let finish: Task<C, R>['finish'] = nothing;
+    let finish: CallTask<C, R>['finish'] = nothing;
     const done = new Promise<ArrayBufferLike | undefined>((resolve) => {
       finish = resolve;
     });
     let cancel: PoolRun<R>['cancel'] = nothing;
     const result = new Promise<R>((resolve, reject) => {
-      const task: Task<C, R> = { call, buffer, ports, resolve, reject, finish };
+      const task: Task<C, R> = { kind: 'call', call, buffer, ports, resolve, reject, finish };
       cancel = (error) => {
         const at = this.#queue.indexOf(task);
         if (at >= 0) {
@@ -132,12 +157,49 @@ export class WorkerPool<C, R> {
     return { result, done, cancel };
   }
 
+  /**
+   * Has a worker serve a ring, as soon as there is one, until the ring sends it away or it has
+   * not been busy for the `idleMs` of the pool.
+   *
+   * @param worker its number in the ring
+   * @param onMessage called when a job is done that somebody waits for
+   */
+  serve(buffer: SharedArrayBuffer, worker: number, onMessage: () => void): PoolServe {
+    let task: ServeTask | undefined;
+    const ended = new Promise<void>((finish) => {
+      task = { kind: 'serve', buffer, worker, onMessage, finish };
+      if (this.#isClosed) finish();
+      else this.#queue.push(task);
+    });
+    if (!this.#isClosed) this.#pump();
+    const server = (): WorkerClient | undefined =>
+      task === undefined ? undefined : this.#busy.get(task);
+    return {
+      ended,
+      kill: () => server()?.terminate(),
+      abandon: () => {
+        const client = server();
+        if (client === undefined) return;
+        this.#abandoned.add(client);
+        client.terminate();
+      },
+    };
+  }
+
+  /** Says whether workers that serve a ring have something to do there: then they keep a process alive, and are not idle. */
+  setRingBusy(isBusy: boolean): void {
+    if (isBusy === this.#isRingBusy) return;
+    this.#isRingBusy = isBusy;
+    for (const client of this.#serving()) client.setBusy(isBusy);
+    if (!this.#isClosed) this.#pump();
+  }
+
   /** Fails what is queued and running, and ends the workers. */
   close(): void {
     this.#isClosed = true;
     this.#cancelIdle?.();
     for (const task of this.#queue.splice(0)) {
-      task.reject(closedError());
+      if (task.kind === 'call') task.reject(closedError());
       task.finish(task.buffer);
     }
     this.#endWorkers([...this.#idle.splice(0), ...this.#busy.values()]);
@@ -158,12 +220,24 @@ export class WorkerPool<C, R> {
       if (task !== undefined) void this.#runOn(client, task);
     }
     this.#startFor(this.#queue.length);
-    if (this.#queue.length === 0 && this.#busy.size === 0) {
-      this.#cancelIdle = this.#config.clock.after(this.#config.idleMs, () => {
-        this.#endWorkers(this.#idle.splice(0));
-        this.#config.onIdle();
-      });
-    }
+    const serving = this.#serving();
+    if (serving.length > 0 && this.#queue.some(({ kind }) => kind === 'call'))
+      this.#config.onCrowded?.();
+    if (this.#queue.length > 0 || this.#busy.size > serving.length || this.#isRingBusy) return;
+    this.#cancelIdle = this.#config.clock.after(this.#config.idleMs, () => {
+      for (const [task, client] of this.#busy) {
+        if (task.kind !== 'serve') continue;
+        this.#busy.delete(task);
+        this.#abandoned.add(client);
+        client.terminate();
+      }
+      this.#endWorkers(this.#idle.splice(0));
+      this.#config.onIdle();
+    });
+  }
+
+  #serving(): readonly WorkerClient[] {
+    return [...this.#busy].flatMap(([{ kind }, client]) => (kind === 'serve' ? [client] : []));
   }
 
   #startFor(waiting: number): void {
@@ -218,6 +292,19 @@ export class WorkerPool<C, R> {
   async #runOn(client: WorkerClient, task: Task<C, R>): Promise<void> {
     this.#busy.set(task, client);
     try {
+      if (task.kind === 'serve') await this.#serveOn(client, task);
+      else await this.#callOn(client, task);
+    } finally {
+      this.#busy.delete(task);
+      if (!this.#isClosed) {
+        if (client.isAlive) this.#idle.push(client);
+        this.#pump();
+      }
+    }
+  }
+
+  async #callOn(client: WorkerClient, task: CallTask<C, R>): Promise<void> {
+    try {
       const { buffer, call, ports } = task;
       const reply = await client.run(call, buffer, this.#config.callTimeoutMs, ports);
       const { outcome } = reply;
@@ -229,16 +316,27 @@ export class WorkerPool<C, R> {
       task.reject(this.#isClosed ? closedError() : error);
       const isLost = task.buffer instanceof ArrayBuffer && task.buffer.byteLength === 0;
       task.finish(isLost ? undefined : task.buffer);
+    }
+  }
+
+  async #serveOn(client: WorkerClient, task: ServeTask): Promise<void> {
+    try {
+      client.setBusy(this.#isRingBusy);
+      await client.serve(task.buffer, task.worker, task.onMessage);
+      client.setBusy(false);
+    } catch (error) {
+      if (client.isAlive) this.#note(messageOf(error));
+      else if (!this.#isClosed && !this.#abandoned.has(client)) this.#diedCount += 1;
     } finally {
-      this.#busy.delete(task);
-      if (!this.#isClosed) {
-        if (client.isAlive) this.#idle.push(client);
-        this.#pump();
-      }
+      task.finish();
     }
   }
 
   #runHere(task: Task<C, R>): void {
+    if (task.kind === 'serve') {
+      task.finish();
+      return;
+    }
     try {
       task.resolve(this.#config.runHere(task.call, task.buffer));
     } catch (error) {

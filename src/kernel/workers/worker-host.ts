@@ -9,6 +9,8 @@ import {
 } from '../../base/errors.ts';
 import { nodeEndpoint } from './endpoint.ts';
 import { hasWebWorker, nodeThreads } from './machine.ts';
+import { RING_MESSAGE } from './ring/ring-memory.ts';
+import { serveRing, type RingAnswer } from './ring/serve-ring.ts';
 import type { Modules } from '../twins.ts';
 
 /** Answers one call about the contents of a buffer. */
@@ -37,6 +39,15 @@ export type WorkerHost = {
    */
   start(modules: Modules | null): Promise<string | null>;
   run(call: unknown, buffer: ArrayBufferLike): Promise<WorkerReply>;
+  /** Serves a ring as its worker number `worker`, until the ring sends it away. */
+  serve(buffer: SharedArrayBuffer, worker: number): Promise<void>;
+};
+
+/** What a kind of worker does. */
+export type WorkerAbility<C> = {
+  readonly execute: Execute<C, unknown>;
+  /** The jobs of a ring; left out by workers that serve none. */
+  readonly answer?: RingAnswer;
 };
 
 /**
@@ -44,21 +55,27 @@ export type WorkerHost = {
  *
  * @param choose makes what answers calls, at once or with a promise, from the modules, or from null in plain JavaScript
  */
-export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, unknown>): void {
-  let execute: Execute<C, unknown> | undefined;
+export function exposeHost<C>(choose: (modules: Modules | null) => WorkerAbility<C>): void {
+  let ability: WorkerAbility<C> | undefined;
   const host: WorkerHost = {
     async start(modules) {
       try {
-        execute = choose(modules);
+        ability = choose(modules);
         return null;
       } catch (error) {
-        execute = choose(null);
+        ability = choose(null);
         return messageOf(error);
       }
     },
+    async serve(buffer, worker) {
+      const { answer } = (ability ??= choose(null));
+      if (answer === undefined)
+        throw new QuarkError('unsupported', 'This kind of worker serves no ring.');
+      serveRing(buffer, worker, answer, tell);
+    },
     async run(call, buffer) {
-      const answer = (execute ??= choose(null));
-      const outcome = await attempt(() => answer(call as C, buffer)); // bytes become types: the pool sends what its host takes
+      const { execute } = (ability ??= choose(null));
+      const outcome = await attempt(() => execute(call as C, buffer)); // bytes become types: the pool sends what its host takes
       const own = buffer instanceof ArrayBuffer ? buffer : undefined;
       const reply: WorkerReply = { outcome, buffer: own };
       const moved = outcome.ok ? buffersIn(outcome.value) : new Set<ArrayBuffer>();
@@ -67,6 +84,10 @@ export function exposeHost<C>(choose: (modules: Modules | null) => Execute<C, un
     },
   };
   const port = hasWebWorker() || isWebWorker() ? null : nodeThreads()?.parentPort;
+  const tell = (): void => {
+    if (port === null || port === undefined) globalThis.postMessage(RING_MESSAGE);
+    else port.postMessage(RING_MESSAGE);
+  };
   if (port === null || port === undefined) expose(host);
   else expose(host, nodeEndpoint(port));
 }

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { compileKernels } from '../../../src/kernel/tensor/abi.ts';
-import { executeCall, type KernelResult, type TensorJob } from '../../../src/kernel/tensor/host.ts';
+import {
+  executeCall,
+  type KernelResult,
+  type TensorJob,
+} from '../../../src/kernel/tensor/calls.ts';
 import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
 import { WorkerPool } from '../../../src/kernel/workers/pool.ts';
 import { workerWays } from '../../../src/kernel/workers/spawn.ts';

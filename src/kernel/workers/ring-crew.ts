@@ -1,0 +1,267 @@
+/** A ring with the workers of a pool that serve it: makes both when there is a first job, and looks after jobs whose worker is gone. */
+import type { Clock } from '../../base/clock.ts';
+import { RING_MOST_WORKERS } from './ring/ring-memory.ts';
+import { Ring, type RingJob, type RingRoom } from './ring/ring.ts';
+import type { RingAnswer } from './ring/serve-ring.ts';
+import { closedError, type PoolRun, type PoolServe, type WorkerPool } from './pool.ts';
+
+/** How calls and their results are written to a ring, as numbers. */
+export type RingCodec<C, R> = {
+  /** Numbers that the result of a call on data of so many bytes can have. */
+  readonly outLength: (call: C) => number;
+  /** Writes a call about data that begins at `byteOffset`. */
+  readonly describe: (call: C, byteOffset: number, numbers: Float64Array) => void;
+  /** Reads its result, and copies what it keeps. */
+  readonly read: (call: C, out: Float64Array) => R;
+  /** Does a call, as a worker does it. */
+  readonly answer: RingAnswer;
+};
+
+/** What a {@link RingCrew} needs to know. */
+export type RingCrewConfig<C, R> = {
+  /** Most bytes of the ring. */
+  readonly limitBytes: number;
+  /** Most workers. */
+  readonly workers: number;
+  readonly codec: RingCodec<C, R>;
+  readonly clock: Clock;
+  readonly callTimeoutMs: number;
+};
+
+/** A worker that is at a job nobody waits for may go on for so long. */
+const ABANDON_MS = 250;
+/** Less than that is no ring. */
+const LEAST_BYTES = 64 * 1024;
+
+export class RingCrew<C, R> {
+  readonly #config: RingCrewConfig<C, R>;
+  readonly #pool: WorkerPool<C, R>;
+  readonly #servers = new Map<number, PoolServe>();
+  #limitBytes: number;
+  #ring: Ring | undefined;
+  #cancelTimeout: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(config: RingCrewConfig<C, R>, pool: WorkerPool<C, R>) {
+    this.#config = config;
+    this.#pool = pool;
+    this.#limitBytes = config.limitBytes;
+  }
+
+  /** What the ring is doing. */
+  get counts(): {
+    readonly queued: number;
+    readonly running: number;
+    readonly usedBytes: number;
+    readonly warmBytes: number;
+  } {
+    const ring = this.#ring;
+    return {
+      queued: ring?.queuedCount ?? 0,
+      running: ring?.runningCount ?? 0,
+      usedBytes: ring?.usedBytes ?? 0,
+      warmBytes: ring?.warmBytes ?? 0,
+    };
+  }
+
+  /** Rooms for data of these sizes, each with room for a result of any of the calls; undefined when there is no room for all. */
+  acquire(sizes: readonly number[], outLength: number): readonly RingRoom[] | undefined {
+    const ring = this.#open();
+    if (ring === undefined) return undefined;
+    ring.announce();
+    const rooms: RingRoom[] = [];
+    for (const size of sizes) {
+      const room = ring.acquire(size, outLength);
+      if (room === undefined) {
+        for (const taken of rooms) ring.release(taken);
+        return undefined;
+      }
+      rooms.push(room);
+    }
+    return rooms;
+  }
+
+  /** Gives a room back, as soon as no worker is at it. */
+  release(room: RingRoom): void {
+    if (this.#ring === undefined) room.isReleased = true;
+    else this.#ring.release(room);
+  }
+
+  /** Runs a call about the data of a room. */
+  run(room: RingRoom, call: C): PoolRun<R> {
+    const ring = this.#ring;
+    let cancel: PoolRun<R>['cancel'] = () => undefined;
+    const result = new Promise<R>((resolve, reject) => {
+      if (ring === undefined || room.buffer !== ring.buffer || this.#isClosed) {
+        reject(closedError());
+        return;
+      }
+      const job = this.#post(ring, room, call, { resolve, reject });
+      if (job === undefined) return;
+      cancel = (error) => {
+        reject(error);
+        this.#drop(ring, job);
+      };
+    });
+    return { result, done: Promise.resolve(room.buffer), cancel: (error) => cancel(error) };
+  }
+
+  /** Tells the answers that have come. */
+  poll(): void {
+    this.#ring?.poll();
+    this.#rest();
+  }
+
+  /** Sends the workers to what else there is to do. */
+  sendAway(): void {
+    this.#ring?.sendAway(true);
+  }
+
+  /** Lets the memory go. Only while nothing is under way. */
+  trim(): void {
+    if (this.#ring !== undefined && this.#ring.open.length === 0) this.#ring = undefined;
+  }
+
+  /** Fails what is under way. The pool ends the workers. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelTimeout?.();
+    const ring = this.#ring;
+    for (const job of ring?.open ?? []) {
+      ring?.drop(job);
+      job.failed(closedError());
+    }
+    this.#ring = undefined;
+  }
+
+  #open(): Ring | undefined {
+    while (this.#ring === undefined && this.#limitBytes >= LEAST_BYTES) {
+      try {
+        this.#ring = new Ring({
+          sizeBytes: this.#limitBytes,
+          answerHere: this.#config.codec.answer,
+          now: () => this.#config.clock.now(),
+        });
+      } catch {
+        // A page may have no memory for so much.
+        this.#limitBytes /= 2;
+      }
+    }
+    return this.#ring;
+  }
+
+  #post(
+    ring: Ring,
+    room: RingRoom,
+    call: C,
+    { resolve, reject }: { resolve: (value: R) => void; reject: (error: unknown) => void },
+  ): RingJob | undefined {
+    const { codec } = this.#config;
+    const job = {
+      room,
+      describe: (numbers: Float64Array) => codec.describe(call, room.byteOffset, numbers),
+      done: (out: Float64Array) => resolve(codec.read(call, out)),
+      failed: reject,
+    };
+    const posted = ring.post(job);
+    if (posted === undefined) {
+      this.#runHere(room, job);
+      return undefined;
+    }
+    ring.awaitMessage();
+    ring.publish();
+    this.#pool.setRingBusy(true);
+    this.#watchTime();
+    this.#serve(ring);
+    return posted;
+  }
+
+  /** Where there are too many jobs. */
+  #runHere(
+    { buffer, outLength }: RingRoom,
+    {
+      describe,
+      done,
+      failed,
+    }: Pick<RingJob, 'done' | 'failed'> & {
+      describe: (numbers: Float64Array) => void;
+    },
+  ): void {
+    const numbers = new Float64Array(32);
+    const out = new Float64Array(outLength);
+    try {
+      describe(numbers);
+      this.#config.codec.answer(numbers, buffer, out);
+      done(out);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Asks for as many workers as there is work for. */
+  #serve(ring: Ring): void {
+    const most = Math.min(this.#config.workers, RING_MOST_WORKERS, ring.open.length);
+    if (this.#servers.size >= most) return;
+    ring.sendAway(false);
+    for (let worker = 0; this.#servers.size < most; worker++) {
+      if (this.#servers.has(worker)) continue;
+      const server = this.#pool.serve(ring.buffer, worker, () => this.#heard());
+      this.#servers.set(worker, server);
+      void server.ended.then(() => this.#ended(ring, worker));
+    }
+  }
+
+  #heard(): void {
+    this.poll();
+    if (this.#ring !== undefined && this.#ring.open.length > 0) this.#ring.awaitMessage();
+  }
+
+  #ended(ring: Ring, worker: number): void {
+    this.#servers.delete(worker);
+    ring.lost(worker);
+    if (this.#isClosed) return;
+    ring.poll();
+    // Nobody will ever come.
+    if (!this.#pool.hasWorkers) for (const job of ring.open) ring.takeBack(job);
+    const now = this.#ring;
+    if (now !== undefined && now.open.length > 0) this.#serve(now);
+    this.#rest();
+  }
+
+  #drop(ring: Ring, job: RingJob): void {
+    ring.drop(job);
+    const worker = job.lateWorker;
+    if (worker !== undefined) {
+      const server = this.#servers.get(worker);
+      this.#config.clock.after(ABANDON_MS, () => {
+        if (ring.isLate(job)) server?.abandon();
+      });
+    }
+    this.#rest();
+  }
+
+  /** What workers do not finish in time is done here, and they are ended. */
+  #watchTime(): void {
+    if (this.#cancelTimeout !== undefined) return;
+    const { clock, callTimeoutMs } = this.#config;
+    this.#cancelTimeout = clock.after(callTimeoutMs, () => {
+      this.#cancelTimeout = undefined;
+      const ring = this.#ring;
+      if (ring === undefined) return;
+      ring.poll();
+      for (const job of ring.open) {
+        const worker = ring.workerOf(job);
+        if (worker !== undefined && clock.now() - job.postedMs >= callTimeoutMs)
+          this.#servers.get(worker)?.kill();
+      }
+      if (ring.open.length > 0) this.#watchTime();
+    });
+  }
+
+  #rest(): void {
+    if (this.#ring !== undefined && this.#ring.open.length > 0) return;
+    this.#cancelTimeout?.();
+    this.#cancelTimeout = undefined;
+    this.#pool.setRingBusy(false);
+  }
+}
