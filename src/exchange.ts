@@ -22,6 +22,7 @@ export {
   exportTableJsonLines,
 } from './exchange/export/table-export.ts';
 export { exportQuark, type ExportQuarkOptions } from './exchange/export/quark-export.ts';
+export { EXPORTED_DOCUMENTS, type ExportedDocuments } from './exchange/export/quark-documents.ts';
 export { galleryRun, galleryText } from './exchange/export/gallery-entry.ts';
 export {
   MAX_GALLERY_RUNS,

@@ -36,16 +36,13 @@ export {
   type ReportRows,
   type WrittenReport,
 } from './workspace/report-shape.ts';
+export { deleteDocument, findDocument, listDocuments, putDocument } from './workspace/documents.ts';
+export { MAX_PROJECT_DOCUMENTS } from './workspace/document-notes.ts';
 export {
-  deleteDocument,
-  findDocument,
-  listDocuments,
-  MAX_PROJECT_DOCUMENTS,
-  putDocument,
-} from './workspace/documents.ts';
-export {
+  DOCUMENT_VISIBILITIES,
   MAX_DOCUMENT_BYTES,
   type DocumentHeader,
+  type DocumentVisibility,
   type NewDocument,
   type StoredDocument,
 } from './records/shapes/document.ts';

@@ -19,3 +19,16 @@ export function createId(prefix: string, nowMs: number): string {
     random += ALPHABET.charAt(byte & 31);
   return `${prefix}_${time}${random}`;
 }
+
+/** When an identifier of {@link createId} was made, in UTC epoch milliseconds; undefined where it is none. */
+export function timeOfId(id: string): number | undefined {
+  const digits = id.slice(id.lastIndexOf('_') + 1);
+  if (digits.length !== TIME_DIGITS + RANDOM_DIGITS) return undefined;
+  let time = 0;
+  for (const digit of digits.slice(0, TIME_DIGITS)) {
+    const value = ALPHABET.indexOf(digit);
+    if (value < 0) return undefined;
+    time = time * 32 + value;
+  }
+  return time;
+}

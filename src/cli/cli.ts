@@ -41,7 +41,7 @@ import { syncCommand } from './commands/sync.ts';
 import { noteCommand, renameCommand, tagCommand } from './commands/describe.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/access/users.ts';
-import { viewsCommand } from './commands/views.ts';
+import { viewsCommand } from './documents/views-command.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { watchCommand } from './commands/watch.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';

@@ -1,4 +1,5 @@
 /** The routes of what people write beside runs: documents of a project, and silences. Part of the table in `routes.ts`. */
+import { checkId } from '../base/names.ts';
 import { checkDocumentKind, MAX_DOCUMENT_BYTES } from '../records/shapes/document.ts';
 import {
   count,
@@ -25,6 +26,11 @@ const kind: Parameter<string> = {
   read: checkDocumentKind,
 };
 
+const owner: Parameter<string> = {
+  ...textOf('Of the private documents of this user, as a list names it to the owner of the space.'),
+  read: checkId,
+};
+
 const DOCUMENT_ROUTES = {
   'GET /projects/:name/documents': read(
     'getDocuments',
@@ -36,6 +42,7 @@ const DOCUMENT_ROUTES = {
     'getDocument',
     'A document with its body; null where there is none',
     json({ document: documentOrNull }),
+    { query: { owner } },
   ),
   'PUT /projects/:name/documents': write(
     'putDocument',
@@ -53,7 +60,7 @@ const DOCUMENT_ROUTES = {
     'deleteDocument',
     'Deletes a document for good',
     json({ deleted: { type: 'boolean' } }),
-    { query: { expected: countOf('Only if this is its revision now.') } },
+    { query: { expected: countOf('Only if this is its revision now.'), owner } },
   ),
 } as const satisfies Readonly<Record<string, Route>>;
 

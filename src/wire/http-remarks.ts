@@ -40,11 +40,18 @@ const decodeHeader = decoder(documentHeaderShape);
 export function documentsThere(client: HttpClient): DocumentCalls {
   return {
     putDocument: async (name, document, expected) => {
-      const { author = null, body, id, kind, name: title } = document;
+      const { author = null, body, id, kind, name: title, visibility } = document;
       const answer = await client.json('PUT /projects/:name/documents', {
         params: { name },
         message: {
-          document: { kind, id, name: title, author, body },
+          document: {
+            kind,
+            id,
+            name: title,
+            author,
+            body,
+            ...(visibility === undefined ? {} : { visibility }),
+          },
           ...(expected === undefined ? {} : { expected }),
         },
       });
@@ -53,9 +60,9 @@ export function documentsThere(client: HttpClient): DocumentCalls {
         return { kind: 'updated', document: decodeDocument(found) };
       return { kind: 'conflict', document: found === null ? null : decodeDocument(found) };
     },
-    findDocument: async (name, kind, id) => {
-      const params = { name, kind, id };
-      const answer = await client.json('GET /projects/:name/documents/:kind/:id', { params });
+    findDocument: async (name, kind, id, owner) => {
+      const asked = { params: { name, kind, id }, query: { owner } };
+      const answer = await client.json('GET /projects/:name/documents/:kind/:id', asked);
       const found = answer.get('document');
       return found === null ? undefined : decodeDocument(found);
     },
@@ -64,8 +71,8 @@ export function documentsThere(client: HttpClient): DocumentCalls {
       const answer = await client.json('GET /projects/:name/documents', asked);
       return answer.list('documents').map(decodeHeader);
     },
-    deleteDocument: async (name, kind, id, expected) => {
-      const asked = { params: { name, kind, id }, query: { expected } };
+    deleteDocument: async (name, kind, id, expected, owner) => {
+      const asked = { params: { name, kind, id }, query: { expected, owner } };
       const answer = await client.json('DELETE /projects/:name/documents/:kind/:id', asked);
       return answer.flag('deleted');
     },

@@ -1,10 +1,15 @@
 /** Saved views of the charts of a project: made on the page, and by programs. */
 import { readOptions, optional as optionalRule } from '../base/options.ts';
-import { checkCount } from '../base/assert.ts';
+import { checkCount, checkLiteral } from '../base/assert.ts';
 import { invalidInput, SessionStoreError, show } from '../base/errors.ts';
 import { checkLabel, checkStorable } from '../base/names.ts';
 import { xxh32 } from '../base/xxh32.ts';
-import type { DocumentHeader, StoredDocument } from '../records/shapes/document.ts';
+import {
+  DOCUMENT_VISIBILITIES,
+  type DocumentHeader,
+  type DocumentVisibility,
+  type StoredDocument,
+} from '../records/shapes/document.ts';
 import type { Store } from '../store/store.ts';
 import { deleteDocument, findDocument, listDocuments, putDocument } from './documents.ts';
 import { checkView, viewFromJson, viewToJson, type ChartsView } from './view-shape.ts';
@@ -16,8 +21,10 @@ const CHOICE = { kind: 'view-choice', id: 'default' } as const;
 /** What a list says of a saved view. */
 export type SavedViewHeader = Pick<
   DocumentHeader,
-  'id' | 'name' | 'author' | 'revision' | 'createdAtMs' | 'updatedAtMs'
+  'id' | 'name' | 'author' | 'owner' | 'revision' | 'createdAtMs' | 'updatedAtMs'
 > & {
+  /** `private`: nobody but the user who saved it sees it, and admins. In a store without a service that is everybody who opens it. */
+  readonly visibility: DocumentVisibility;
   /** Whether the project opens with it. */
   readonly isDefault: boolean;
 };
@@ -33,11 +40,16 @@ export type SaveViewOptions = {
   readonly expected?: number;
   /** Who saves it, where the store does not know. */
   readonly author?: string;
+  /**
+   * `private`: on a service, only the user of the key sees it, and the owner of the space with a key of scope `admin`. A store without a
+   * service has one user, and hides nothing from those who open it. Default: `project`, or as the view is that `id` names.
+   */
+  readonly visibility?: DocumentVisibility;
 };
 
 /**
  * Saves a view of the charts of a project: what the page of each of its runs offers under this name. A view of the same name is
- * replaced.
+ * replaced; a private view and one of the project are two views, also under one name.
  *
  * @param view `project`, `name`, and `sections`: each has a `title` and `panels`; a panel has `metrics` and perhaps `formulas`.
  *   Settings (`axis`, `logY`, `smoothing`, `smoothingAmount` from 0 to 0.99, ...) may stand at each of the three levels, and what one
@@ -62,18 +74,22 @@ export async function saveView(
   const { project, ...given } = { ...view };
   checkStorable('project', project);
   checkView(given);
-  const { author, expected, id } = readOptions('options', options, {
+  const { author, expected, id, ...asked } = readOptions('options', options, {
     id: optionalRule(checkLabel),
     expected: optionalRule(checkCount),
     author: optionalRule(checkLabel),
+    visibility: optionalRule((field, value) => checkLiteral(field, value, DOCUMENT_VISIBILITIES)),
   });
-  const known = await listDocuments(store, project, KIND);
-  const sameName = known.find((one) => one.name === given.name);
+  const known = (await listDocuments(store, project, KIND)).filter(isOwnOrShared);
+  const stored = id === undefined ? undefined : known.find((one) => one.id === id);
+  const visibility = asked.visibility ?? stored?.visibility ?? 'project';
+  const sameName = known.find((one) => one.name === given.name && visibilityOf(one) === visibility);
   if (id !== undefined && sameName !== undefined && sameName.id !== id)
     throw invalidInput('view.name', given.name, 'a name that no other view of the project has');
   const document = {
     kind: KIND,
-    id: id ?? sameName?.id ?? idOf(given.name),
+    id: id ?? sameName?.id ?? idOf(given.name, visibility),
+    visibility,
     name: given.name,
     author: author ?? null,
     body: viewToJson(given),
@@ -106,7 +122,7 @@ export async function listViews(
 /**
  * A saved view; undefined where there is none.
  *
- * @param nameOrId its name, or its id, which stays when it is renamed
+ * @param nameOrId its name, or its id, which stays when it is renamed; of two views of one name, the reader's private one
  * @throws {QuarkError} `invalid_input`, also where what is stored is no view; `unsupported` where the store has no documents
  * @example
  * const saved = await readView(store, 'digits', 'Losses');
@@ -118,7 +134,7 @@ export async function readView(
 ): Promise<SavedView | undefined> {
   const header = await findHeader(store, project, nameOrId);
   if (header === undefined) return undefined;
-  const found = await findDocument(store, project, KIND, header.id);
+  const found = await findDocument(store, project, KIND, header.id, header.owner);
   return found === undefined ? undefined : savedView(found, await defaultId(store, project));
 }
 
@@ -138,16 +154,16 @@ export async function deleteView(
 ): Promise<boolean> {
   const header = await findHeader(store, project, nameOrId);
   if (header === undefined) return false;
-  if ((await defaultId(store, project)) === header.id)
+  if (visibilityOf(header) === 'project' && (await defaultId(store, project)) === header.id)
     await deleteDocument(store, project, CHOICE.kind, CHOICE.id);
-  return deleteDocument(store, project, KIND, header.id);
+  return deleteDocument(store, project, KIND, header.id, undefined, header.owner);
 }
 
 /**
  * Says with which view a project opens.
  *
  * @param nameOrId the view; null for none, so that sections come from the names of metrics
- * @throws {QuarkError} `invalid_input`, also where there is no such view; `unsupported` where the store has no documents
+ * @throws {QuarkError} `invalid_input`, also where there is no such view, or it is a private one; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `missing` when there is no such project; `read_only`, `unauthorised`
  * @example
  * await setDefaultView(store, 'digits', 'Losses');
@@ -164,6 +180,8 @@ export async function setDefaultView(
   const header = await findHeader(store, project, nameOrId);
   if (header === undefined)
     throw invalidInput('view', nameOrId, `the name or id of a view of project ${show(project)}`);
+  if (visibilityOf(header) === 'private')
+    throw invalidInput('view', nameOrId, 'a view that all readers of the project see');
   const body = JSON.stringify({ view: header.id });
   await putDocument(store, project, { ...CHOICE, name: 'default view', body });
 }
@@ -175,7 +193,13 @@ async function findHeader(
 ): Promise<DocumentHeader | undefined> {
   checkLabel('view', nameOrId);
   const all = await listDocuments(store, project, KIND);
-  return all.find(({ name }) => name === nameOrId) ?? all.find(({ id }) => id === nameOrId);
+  const rank = (one: DocumentHeader): number =>
+    isOwnOrShared(one) ? (visibilityOf(one) === 'private' ? 0 : 1) : 2;
+  return all
+    .filter(({ id, name }) => name === nameOrId || id === nameOrId)
+    .sort(
+      (a, b) => rank(a) - rank(b) || Number(b.name === nameOrId) - Number(a.name === nameOrId),
+    )[0];
 }
 
 async function defaultId(store: Store, project: string): Promise<string | undefined> {
@@ -186,8 +210,18 @@ async function defaultId(store: Store, project: string): Promise<string | undefi
 }
 
 function headerOf(document: DocumentHeader, chosen: string | undefined): SavedViewHeader {
-  const { author, createdAtMs, id, name, revision, updatedAtMs } = document;
-  return { id, name, author, revision, createdAtMs, updatedAtMs, isDefault: id === chosen };
+  const { author, createdAtMs, id, name, owner, revision, updatedAtMs } = document;
+  return {
+    id,
+    name,
+    author,
+    ...(owner === undefined ? {} : { owner }),
+    visibility: visibilityOf(document),
+    revision,
+    createdAtMs,
+    updatedAtMs,
+    isDefault: id === chosen && isOwnOrShared(document) && visibilityOf(document) === 'project',
+  };
 }
 
 function savedView(document: StoredDocument, chosen: string | undefined): SavedView {
@@ -197,14 +231,23 @@ function savedView(document: StoredDocument, chosen: string | undefined): SavedV
   };
 }
 
+/** Views that the reader has, not those of others, which an admin sees. */
+function isOwnOrShared({ owner }: DocumentHeader): boolean {
+  return owner === undefined;
+}
+
+function visibilityOf({ visibility = 'project' }: DocumentHeader): DocumentVisibility {
+  return visibility;
+}
+
 /** Two programs that save a view of one name at once save one view. */
-function idOf(name: string): string {
+function idOf(name: string, visibility: DocumentVisibility): string {
   const bytes = new TextEncoder().encode(name);
   const words = name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40);
-  return `v${words.startsWith('-') ? '' : '-'}${words}-${xxh32(bytes).toString(16)}`;
+  return `${visibility === 'private' ? 'p' : 'v'}${words.startsWith('-') ? '' : '-'}${words}-${xxh32(bytes).toString(16)}`;
 }
 
 function changedMeanwhile(name: string, now: StoredDocument | null): SessionStoreError {

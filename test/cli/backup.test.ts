@@ -3,7 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MetricsLogger, TrainingSession } from '../../src/index.ts';
+import { MetricsLogger, openStorage, TrainingSession } from '../../src/index.ts';
+import { findDocument, listDocuments, putDocument } from '../../src/workspace.ts';
 import { quark, type Ran } from './fake-io.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quark-backup-cli-'));
@@ -27,6 +28,17 @@ function at(...args: readonly string[]): Promise<Ran> {
 }
 
 test('backs up, lists, verifies, prunes and restores', async () => {
+  const store = await openStorage(join(folder, 'runs'));
+  await putDocument(store, 'digits', { kind: 'report', id: 'r', name: 'R', body: '{"a":1}' });
+  await putDocument(store, 'digits', {
+    kind: 'view',
+    id: 'v',
+    name: 'V',
+    body: '{"b":1}',
+    visibility: 'private',
+  });
+  const documents = await listDocuments(store, 'digits');
+  await store.close();
   const made = await at('backup', 'saved', '--storage-dir', 'runs');
   expect(made).toMatchObject({ code: 0, stderr: '' });
   expect(made.stdout).toMatch(/^Snapshot \S+ in .*saved: 1 run, a database of .* read back\.\n$/);
@@ -52,6 +64,11 @@ test('backs up, lists, verifies, prunes and restores', async () => {
   expect(restored.stdout).toContain('Restored ');
   const runs = await at('runs', '--storage-dir', 'again', '--json');
   expect(JSON.parse(runs.stdout)).toMatchObject([{ project_name: 'digits', status: 'completed' }]);
+  const there = await openStorage(join(folder, 'again'));
+  expect(documents).toHaveLength(2);
+  expect(await listDocuments(there, 'digits')).toEqual(documents);
+  expect(await findDocument(there, 'digits', 'view', 'v')).toMatchObject({ body: '{"b":1}' });
+  await there.close();
 });
 
 test('says why not', async () => {

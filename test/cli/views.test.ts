@@ -33,6 +33,12 @@ test('a view goes out as a file, comes back under another name, is chosen and re
   expect((await run('views', 'digits', 'Mine', '--import', 'out.json')).stdout).toBe(
     'Saved Mine.\n',
   );
+  expect(await run('views', 'digits', 'Mine', '--import', 'out.json', '--private')).toMatchObject({
+    code: 0,
+  });
+  expect((await run('views', 'digits')).stdout).toMatch(/Mine +- +you .*\nMine +- +all /);
+  expect(await run('views', 'digits', 'Mine', '--rm')).toMatchObject({ code: 0 });
+  expect((await run('views', 'digits')).stdout).not.toContain(' you ');
   expect(await run('views', 'digits', 'Mine', '--default')).toMatchObject({ code: 0 });
   const { stdout } = await run('views', 'digits', '--json');
   expect(JSON.parse(stdout)).toMatchObject([
@@ -48,6 +54,7 @@ test('options that contradict each other, and a view that is none, are refused',
   expect(await run('views', 'digits', 'Losses', '--rm', '--default')).toMatchObject({ code: 2 });
   expect(await run('views', 'digits', 'Losses')).toMatchObject({ code: 2 });
   expect(await run('views', 'digits', '--rm')).toMatchObject({ code: 2 });
+  expect(await run('views', 'digits', '--private')).toMatchObject({ code: 2 });
   const missing = await run('views', 'nobody', '--import', 'out.json');
   expect(missing.stderr).toContain('There is no project "nobody"');
 });

@@ -136,5 +136,31 @@ export function describeDocuments(place: LocationUnderTest): void {
       expect(saved).toMatchObject({ name: 'Losses', revision: 1, isDefault: false, view });
       expect(await readView(place.store, PROJECT, 'Losses')).toEqual(saved);
     });
+
+    test('may be private, beside those of the project of the same id', async () => {
+      const shared = documentOf();
+      const secret = documentOf({ visibility: 'private', name: 'Mine' });
+      await putDocument(place.store, PROJECT, secret, 0);
+      await putDocument(place.store, PROJECT, { ...shared, visibility: 'project' }, 0);
+      expect(
+        (await listDocuments(place.store, PROJECT)).map(({ name, visibility }) => [
+          name,
+          visibility,
+        ]),
+      ).toEqual([
+        ['One', undefined],
+        ['Mine', 'private'],
+      ]);
+      expect(await findDocument(place.store, PROJECT, 'report', 'one')).toMatchObject({
+        name: 'Mine',
+      });
+      // The revision is that of the private one: the other is not deleted in its place.
+      await putDocument(place.store, PROJECT, secret, 1);
+      expect(await deleteDocument(place.store, PROJECT, 'report', 'one', 1)).toBe(false);
+      expect(await deleteDocument(place.store, PROJECT, 'report', 'one', 2)).toBe(true);
+      expect(await findDocument(place.store, PROJECT, 'report', 'one')).toMatchObject({
+        name: 'One',
+      });
+    });
   });
 }

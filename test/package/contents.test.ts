@@ -409,6 +409,7 @@ describe('exported names', () => {
         "CHART_MARK_KINDS",
         "DEFAULT_CHART_CHOICES",
         "DEFAULT_CHART_SETTINGS",
+        "DOCUMENT_VISIBILITIES",
         "FORMULA_FUNCTIONS",
         "MAX_DOCUMENT_BYTES",
         "MAX_FORMULA_CHARS",
@@ -611,6 +612,7 @@ describe('exported names', () => {
       [
         "CONVENTIONAL_KEYS",
         "DEFAULT_IMPORT_LIMITS",
+        "EXPORTED_DOCUMENTS",
         "FORMAT_NAMES",
         "MAX_GALLERY_RUNS",
         "TABLE_NAMES",

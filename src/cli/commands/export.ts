@@ -10,8 +10,10 @@ import {
   exportTableJsonLines,
   exportTableParquet,
   exportTensorBoard,
+  EXPORTED_DOCUMENTS,
   TABLE_NAMES,
   tensorBoardFileName,
+  type ExportedDocuments,
   type ExportTableOptions,
   type TableName,
 } from '../../exchange.ts';
@@ -76,11 +78,17 @@ export const exportCommand: Command = {
         choices: TABLE_NAMES,
         help: 'Only this table (parquet, csv, jsonl, arrow). Default: every table that has rows.',
       },
+      documents: {
+        kind: 'text',
+        value: 'WHICH',
+        choices: EXPORTED_DOCUMENTS,
+        help: 'Saved views and reports of the project in a quark file: those that all see (project), your private ones as well (all), or none. Default: project.',
+      },
       force: { kind: 'flag', help: 'Write over files that are there.' },
       json: JSON_OPTION,
     },
     notes: [
-      'quark is one file with everything: records, configuration, artifacts. "quark import" puts it into any store as it was.\n' +
+      'quark is one file with everything: records, configuration, artifacts, documents of the project. "quark import" puts it into any store as it was.\n' +
         'parquet, csv, jsonl and arrow are a file a table, in a folder; tensorboard is a folder to give to TensorBoard; mlflow is an\n' +
         'mlruns folder. With one --table and a name that ends in its format, --out is the file itself.',
     ],
@@ -96,6 +104,9 @@ export const exportCommand: Command = {
           `--table goes with ${Object.keys(TABLE_FORMATS).join(', ')}`,
           'export',
         );
+      const documents = EXPORTED_DOCUMENTS.find((one) => one === args.text('documents'));
+      if (documents !== undefined && format !== 'quark')
+        throw new UsageError('--documents goes with quark', 'export');
       const out = resolve(io.cwd, args.text('out') ?? defaultOut(reader, format));
       const problems: string[] = [];
       const onProblem = (reason: string): void => void problems.push(reason);
@@ -104,7 +115,7 @@ export const exportCommand: Command = {
         const progress = new Progress(context);
         const isFile = isOneFile(format, tables, out);
         const fileName = isFile ? basename(out) : undefined;
-        const files = filesOf(reader, { format, tables, fileName, out, onProblem });
+        const files = filesOf(reader, { format, tables, fileName, out, onProblem, documents });
         return writeFiles(files, isFile ? dirname(out) : out, args.flag('force'), progress);
       });
       for (const reason of problems) await io.stderr.write(`warning: ${onTerminal(reason)}\n`);
@@ -143,6 +154,7 @@ function isOneFile(format: string, tables: readonly string[] | undefined, out: s
 async function* filesOf(
   reader: RunReader,
   {
+    documents,
     fileName,
     format,
     onProblem,
@@ -150,6 +162,7 @@ async function* filesOf(
     tables,
   }: {
     readonly format: string;
+    readonly documents: ExportedDocuments | undefined;
     readonly tables: readonly string[] | undefined;
     readonly fileName: string | undefined;
     readonly out: string;
@@ -172,7 +185,10 @@ async function* filesOf(
       };
     }
   } else if (format === 'quark') {
-    yield { path: fileName ?? basename(out), pieces: exportQuark(reader, { onProblem }) };
+    yield {
+      path: fileName ?? basename(out),
+      pieces: exportQuark(reader, { documents, onProblem }),
+    };
   } else if (format === 'tensorboard') {
     yield { path: tensorBoardFileName(reader.run), pieces: exportTensorBoard(reader) };
   } else {

@@ -61,7 +61,10 @@ export const galleryCommand: Command = {
       const entries: GalleryRun[] = [];
       for (const [at, reader] of readers.entries()) {
         const path = `runs/${fileName(reader.run.id, at)}.quark`;
-        const file = exportQuark(reader, { onProblem: (reason) => problems.push(reason) });
+        const file = exportQuark(reader, {
+          documents: 'none',
+          onProblem: (reason) => problems.push(reason),
+        });
         const { bytes } = await folder.write({ path, pieces: file }, nothing);
         entries.push(await galleryRun(reader, path, bytes));
       }

@@ -6,6 +6,7 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../../store/sql/sql-database.ts';
+import { DOCUMENTS_OF_PROJECTS } from '../../store/sql/sql-usage.ts';
 import type { Report } from './finding.ts';
 import type { Patient } from './patient.ts';
 
@@ -19,6 +20,9 @@ const DIFFERENCES = `SELECT text(space), CAST(sum(size_bytes) AS BIGINT), CAST(s
     UNION ALL
     SELECT blob_spaces.space, '', -coalesce(sum(blobs.size_bytes), 0), 0, 0
     FROM blob_spaces JOIN blobs ON blobs.sha256 = blob_spaces.sha256 GROUP BY blob_spaces.space
+    UNION ALL
+    SELECT projects.space, projects.id, -sum(octet_length(notes.body)), 0, 0
+    FROM ${DOCUMENTS_OF_PROJECTS} GROUP BY projects.space, projects.id
   ) AS counted GROUP BY space, project_id
   HAVING sum(size_bytes) <> 0 OR sum(segment_count) <> 0 OR sum(run_count) <> 0`;
 

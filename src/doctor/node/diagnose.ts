@@ -11,6 +11,7 @@ import { checkDatabase, judgeIndexes } from './check-database.ts';
 import { checkRuns } from './check-runs.ts';
 import { checkSegments } from './check-segments.ts';
 import { checkService, type ServiceCheckOptions } from './check-service.ts';
+import { checkDocuments } from './check-documents.ts';
 import { checkLooseBlobs } from './check-loose-blobs.ts';
 import { checkSketches } from './check-sketches.ts';
 import { checkStreams } from './check-streams.ts';
@@ -165,6 +166,7 @@ async function examine(
         Object.assign(counts, { blobs: blobs.blobs, blobBytes: blobs.bytes });
       });
       await guarded(patient, report, () => checkSketches(patient, report));
+      await guarded(patient, report, () => checkDocuments(patient, nowMs, report));
       await guarded(patient, report, () => checkLooseBlobs(patient, nowMs, report));
       await guarded(patient, report, () => checkSurroundings(patient, nowMs, report));
       findings.splice(0, findings.length, ...(await withAcknowledged(patient, findings)));

@@ -21,6 +21,7 @@ export const REPAIRS = [
   'adopt_blob',
   'remove_leftovers',
   'remove_sketch',
+  'remove_document_leftover',
   'quarantine_segment',
   'remove_loose_objects',
 ] as const;

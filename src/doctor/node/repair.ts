@@ -30,6 +30,7 @@ import { recountSpace } from '../../store/sql/sql-usage.ts';
 import type { StoreSpaces } from '../../store/sql/sql-store.ts';
 import type { SegmentManifest, StoreLocation } from '../../store/store.ts';
 import { isWholeSketch } from '../../read/curve-sketch.ts';
+import { removeDocumentLeftover } from './check-documents.ts';
 import { readSketchText } from './check-sketches.ts';
 import { LOOSE_GRACE_MS } from './check-loose-blobs.ts';
 import type { DoctorFinding, Repair } from './finding.ts';
@@ -122,6 +123,9 @@ const REPAIR: {
   },
   async remove_sketch({ database }, [space, name]) {
     return database.transaction(() => removeSketch(String(space), String(name)));
+  },
+  async remove_document_leftover({ database }, [space, name], { nowMs }) {
+    return database.transaction(() => removeDocumentLeftover(String(space), String(name), nowMs));
   },
   async quarantine_segment(spaces, [segmentKey], options) {
     return options.quarantine !== undefined && quarantine(spaces, Number(segmentKey), options);

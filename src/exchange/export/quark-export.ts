@@ -1,7 +1,7 @@
 /** One file with everything of a run, or of several, as their store has it. */
 import { inSpanOf } from '../../base/profiling.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
-import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
+import { checkLiteral, checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, SessionStoreError } from '../../base/errors.ts';
 import { readArtifacts } from '../../read/artifacts.ts';
 import type { RunReader } from '../../read/run-reader.ts';
@@ -19,6 +19,7 @@ import {
 import { manifestShape, segmentName } from '../../records/shapes/manifest.ts';
 import { shapeToJson } from '../../schema/shape.ts';
 import { type StoredProject } from '../../store/store.ts';
+import { documentParts, EXPORTED_DOCUMENTS, type ExportedDocuments } from './quark-documents.ts';
 import { TABLE_NAMES } from './table-names.ts';
 
 /** Segments that are read together. */
@@ -29,6 +30,11 @@ const GROUP_SEGMENTS = 256;
 export type ExportQuarkOptions = {
   /** Ends the export: it rejects with code `aborted`. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Documents of the projects of the runs, saved views and reports: those that all readers see (`project`), the private ones of the user who
+   * exports as well (`all`), or `none`. Default `project`.
+   */
+  readonly documents?: ExportedDocuments | undefined;
   /** Told what cannot be read and is missing in the file, as a sentence. */
   readonly onProblem?: ((reason: string) => void) | undefined;
   /** Told how many bytes were written since the last call. */
@@ -37,7 +43,7 @@ export type ExportQuarkOptions = {
 
 /**
  * Runs as one `.quark` file, in pieces: run records with configuration, environment and tags, the segments of all tables as they are
- * stored, and the bytes of artifacts, each with its checksum. {@link importRuns} puts them into any store as they were, with their ids; what
+ * stored, the bytes of artifacts, and the documents of their projects, each with its checksum. {@link importRuns} puts them into any store as they were, with their ids; what
  * is there already is not written again. Equal runs make equal files. Memory holds about 16 MiB, or the largest part.
  *
  * @param runs the run, or the runs, in the order in which they are to be written
@@ -56,13 +62,23 @@ async function* quarkChunks(
   runs: RunReader | readonly RunReader[],
   options: ExportQuarkOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-  checkOptionNames('options', options, ['signal', 'onProblem', 'onBytes']);
+  checkOptionNames('options', options, ['documents', 'signal', 'onProblem', 'onBytes']);
+  const { documents = 'project', onProblem } = options;
+  checkLiteral('options.documents', documents, EXPORTED_DOCUMENTS);
   const readers: readonly RunReader[] = isReader(runs) ? [runs] : runs;
   if (!Array.isArray(readers) || !readers.every(isReader))
     throw invalidInput('runs', runs, 'a RunReader, or a list of them: see openRun()');
   const file = new FileWriter(options);
   yield file.count(fileHeader());
   for (const reader of readers) yield* writeRun(file, reader, options);
+  const written = new Set<string>();
+  for (const { run, store } of readers) {
+    const project = JSON.stringify([store.uri, run.projectName]);
+    if (written.has(project)) continue;
+    written.add(project);
+    for await (const { body, meta } of documentParts(store, run.projectName, documents, onProblem))
+      yield* file.part('blob', meta, body);
+  }
   yield file.count(fileEnd(file.entries, file.offset));
 }
 

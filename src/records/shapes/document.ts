@@ -2,9 +2,11 @@
 import { invalidInput } from '../../base/errors.ts';
 import { checkId, checkLabel, checkStorable } from '../../base/names.ts';
 import {
+  checkShape,
   count,
   defineShape,
   instantMs,
+  literal,
   nullable,
   optional,
   text,
@@ -14,6 +16,12 @@ import {
 
 /** Longest body of a document, in bytes of UTF-8: 256 KiB. */
 export const MAX_DOCUMENT_BYTES: number = 256 * 1024;
+
+/** Who sees a document: everybody who sees its project, or the user who wrote it alone. */
+export const DOCUMENT_VISIBILITIES = ['project', 'private'] as const;
+
+/** One of {@link DOCUMENT_VISIBILITIES}. */
+export type DocumentVisibility = (typeof DOCUMENT_VISIBILITIES)[number];
 
 const KIND = /^[a-z][a-z0-9-]{0,31}$/;
 
@@ -60,8 +68,20 @@ const named = {
 const author = nullable(text({ doc: 'Who wrote it last; null for nobody.', check: checkLabel }));
 const body = text({ doc: 'JSON of an object, as text.', check: checkBody });
 
+const visibility = optional(
+  literal(DOCUMENT_VISIBILITIES, {
+    doc: 'private: only the user who wrote it, and the owner of the space with a key of scope admin. Default: project.',
+  }),
+);
+
 const headerFields = {
   ...named,
+  /** `private`: only the user who wrote it sees it, and admins of the space. Missing: everybody who sees the project. */
+  visibility,
+  /** Id of the user whose private document it is, where that is somebody else than the reader. */
+  owner: optional(
+    text({ doc: 'User whose private document it is, if that is not the reader.', check: checkId }),
+  ),
   /** Who wrote it last: of a service, the user of the key; null where nobody is named. */
   author,
   /** Counted from 1 on. */
@@ -75,7 +95,7 @@ const headerFields = {
 };
 
 const documentFields = { ...headerFields, body };
-const newDocumentFields = { ...named, author: optional(author), body };
+const newDocumentFields = { ...named, visibility, author: optional(author), body };
 
 /** What a list says of a document: all but its body. */
 export const documentHeaderShape: Shape<typeof headerFields> = defineShape(
@@ -91,6 +111,11 @@ export const newDocumentShape: Shape<typeof newDocumentFields> = defineShape(
   'document',
   newDocumentFields,
 );
+
+/** Checks a document that was stored. @throws {QuarkError} `invalid_input` naming the field */
+export function checkStoredDocument(document: StoredDocument): void {
+  checkShape(documentShape, document, 'document.');
+}
 
 /** What a list says of a document: all but its body. */
 export type DocumentHeader = ValuesOf<typeof headerFields>;

@@ -4,7 +4,7 @@ import { wrapStore, type Around } from '../../store/front.ts';
 import type { Store } from '../../store/store.ts';
 import type { AuditAction } from '../../wire/audit-messages.ts';
 import type { Actor, AuditAct, AuditLog } from './audit-log.ts';
-import { findDocument } from '../../workspace/documents.ts';
+import { listDocuments } from '../../workspace/documents.ts';
 import { ownerOf } from './principal.ts';
 
 /** Who asks, of which space as the database names it. */
@@ -39,21 +39,27 @@ export function auditStore(store: Store, space: AuditedSpace): Store {
     const audited = AUDITED.get(name);
     if (audited === undefined) return call();
     const [action, kind] = audited;
-    const [first, second, third] = args;
+    const [first, second, third, , owner] = args;
     const target = { kind, id: typeof first === 'string' ? first : ownerOf(space.storedName).name };
-    const detail = { ...space.detail, ...detailOf(audited, second, third) };
+    const detail = { ...space.detail, ...detailOf(audited, second, third, owner) };
     return recorded(store, space, { action, target, detail }, call);
   };
   return wrapStore(store, around);
 }
 
-/** What a line says of the second argument of a call, and of the third. */
+/** What a line says of the second argument of a call, the third and the fifth. */
 function detailOf(
   [action]: readonly [AuditAction, string],
   second: unknown,
   third: unknown,
+  fifth: unknown,
 ): AuditAct['detail'] {
-  if (action === 'document.delete') return { kind: String(second), id: String(third) };
+  if (action === 'document.delete')
+    return {
+      kind: String(second),
+      id: String(third),
+      ...(typeof fifth === 'string' ? { owner: fifth } : {}),
+    };
   if (typeof second === 'string') return { name: second };
   return action.startsWith('alert.') && typeof second === 'object' ? { ...second } : {};
 }
@@ -89,10 +95,11 @@ async function mayBeThere(
 ): Promise<boolean> {
   if (target.kind === 'space' || action === 'run.restore') return true;
   if (target.kind !== 'project') return (await store.findRun(target.id)) !== undefined;
-  if (action === 'document.delete')
-    return (
-      (await findDocument(store, target.id, String(detail?.['kind']), String(detail?.['id']))) !==
-      undefined
-    );
+  if (action === 'document.delete') {
+    const { kind, id, owner } = { ...detail };
+    // By the list: one whose body is gone can be deleted, too.
+    const listed = await listDocuments(store, target.id, String(kind));
+    return listed.some((one) => one.id === id && one.owner === owner);
+  }
   return (await store.listProjects()).some(({ name }) => name === target.id);
 }

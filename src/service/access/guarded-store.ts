@@ -16,12 +16,8 @@ import { deleteProject } from '../../read/project-deletion.ts';
 import { deleteArtifact, deleteTable } from '../../read/row-deletion.ts';
 import { silenceAlerts, unsilenceAlerts } from '../../read/silences.ts';
 import type { DocumentCalls } from '../../store/documents.ts';
-import {
-  deleteDocument,
-  findDocument,
-  listDocuments,
-  putDocument,
-} from '../../workspace/documents.ts';
+import type { DocumentUser } from '../../workspace/document-notes.ts';
+import { documentCallsOf } from '../../workspace/documents.ts';
 import { rangeOfBlob, sizeOfBlob } from '../../store/blob-rules.ts';
 import { checkTableQuestion } from '../../records/run-question.ts';
 import {
@@ -56,6 +52,8 @@ export type GuardParts = {
   readonly mayDelete?: boolean;
   /** The projects that are open, by name; undefined: all of them, because the space is the user's own. */
   readonly projects?: ReadonlyMap<string, RunAccess> | undefined;
+  /** Whose private documents are in sight. Default: those of the person at this machine. */
+  readonly user?: DocumentUser | undefined;
   /** How it is found out which blobs a guest may read. */
   readonly blobs?: Pick<GuestBlobParts, 'index' | 'notes' | 'userId'> | undefined;
 };
@@ -75,10 +73,12 @@ class GuardedStore implements StoreDriver {
   /** Undefined where the space is the user's own. */
   readonly #blobs: GuestBlobs | undefined;
   readonly #mayDelete: boolean;
+  readonly #user: DocumentUser | undefined;
   #isClosed = false;
 
-  constructor({ store, name, access, mayDelete, projects, blobs }: GuardParts) {
+  constructor({ store, name, access, mayDelete, projects, blobs, user }: GuardParts) {
     this.#store = store;
+    this.#user = user;
     this.#projects = projects;
     this.#blobs = projects && new GuestBlobs({ ...blobs, store, projects: [...projects.keys()] });
     this.uri = name;
@@ -191,24 +191,23 @@ class GuardedStore implements StoreDriver {
 
   readonly putDocument: DocumentCalls['putDocument'] = async (project, document, expected) => {
     this.#checkWrite(project);
-    return putDocument(this.#store, project, document, expected);
+    return this.#documents.putDocument(project, document, expected);
   };
 
-  readonly findDocument: DocumentCalls['findDocument'] = async (project, kind, id) =>
-    this.#maySee(project) ? findDocument(this.#store, project, kind, id) : undefined;
+  readonly findDocument: DocumentCalls['findDocument'] = async (project, ...document) =>
+    this.#maySee(project) ? this.#documents.findDocument(project, ...document) : undefined;
 
   readonly listDocuments: DocumentCalls['listDocuments'] = async (project, kind) =>
-    this.#maySee(project) ? listDocuments(this.#store, project, kind) : [];
+    this.#maySee(project) ? this.#documents.listDocuments(project, kind) : [];
 
-  readonly deleteDocument: DocumentCalls['deleteDocument'] = async (
-    project,
-    kind,
-    id,
-    expected,
-  ) => {
+  readonly deleteDocument: DocumentCalls['deleteDocument'] = async (project, ...document) => {
     this.#checkWrite(project);
-    return deleteDocument(this.#store, project, kind, id, expected);
+    return this.#documents.deleteDocument(project, ...document);
   };
+
+  get #documents(): DocumentCalls {
+    return documentCallsOf(this.#store, this.#user);
+  }
 
   readonly silenceAlerts: NonNullable<Store['silenceAlerts']> = async (runId, silence) => {
     if (this.#projects !== undefined) await this.#requireWritable(runId);

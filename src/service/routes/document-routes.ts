@@ -23,8 +23,9 @@ export const documentHandlers = {
     return { documents: found.map((one) => shapeToJson(documentHeaderShape, one)) };
   },
 
-  'GET /projects/:name/documents/:kind/:id': async ({ scope, params: { name, kind, id } }) => {
-    const found = await findDocument(scope.store, name, kind, id);
+  'GET /projects/:name/documents/:kind/:id': async ({ scope, params, query: { owner } }) => {
+    const { name, kind, id } = params;
+    const found = await findDocument(scope.store, name, kind, id, owner);
     return { document: found === undefined ? null : shapeToJson(documentShape, found) };
   },
 
@@ -43,8 +44,9 @@ export const documentHandlers = {
     };
   },
 
-  'DELETE /projects/:name/documents/:kind/:id': async ({ scope, params, query: { expected } }) => {
+  'DELETE /projects/:name/documents/:kind/:id': async ({ scope, params, query }) => {
     const { name, kind, id } = params;
-    return { deleted: await deleteDocument(scope.store, name, kind, id, expected) };
+    const { expected, owner } = query;
+    return { deleted: await deleteDocument(scope.store, name, kind, id, expected, owner) };
   },
 } satisfies Partial<StoreHandlers>;

@@ -126,6 +126,11 @@ export class SpaceRequests {
       access: accessOf(principal.scope),
       mayDelete,
       projects,
+      // An admin of another space is none of this one.
+      user: {
+        userId: principal.userId,
+        isAdmin: projects === undefined && allows(principal.scope, 'admin'),
+      },
       blobs: { index: grants.blobsOf(storedName), notes: stored.notes, userId: principal.userId },
     });
     // Around what is guarded: what the guard does for a call is part of that call.

@@ -1,5 +1,7 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
+import { readDocumentNote } from '../documents.ts';
+import type { SpaceQuotas } from '../quotas.ts';
 import { isUnchanged } from '../run-rules.ts';
 import { removeStreams } from './sql-deletion.ts';
 import {
@@ -12,7 +14,7 @@ import {
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
-import { countRun } from './sql-usage.ts';
+import { checkQuotas, countBytes, countRun } from './sql-usage.ts';
 import type { StoreNote, StoreNotes, StoreSurvey } from '../store.ts';
 
 /** The notes of a space. */
@@ -20,11 +22,19 @@ export function sqlNotes(
   database: SqlDatabase,
   space: string,
   clock: Pick<Clock, 'now'>,
+  quotas: () => Promise<SpaceQuotas | undefined> = async () => undefined,
 ): StoreNotes {
   return {
     read: (name) => database.read(() => readNote(space, name)),
-    write: (name, text, expected) =>
-      database.transaction(() => writeNote(space, name, text, expected)),
+    write: async (name, text, expected) => {
+      const projectId = readDocumentNote(name)?.projectId;
+      if (projectId === undefined)
+        return database.transaction(() => writeNote(space, name, text, expected));
+      const found = await quotas();
+      return database.transaction(() =>
+        writeDocumentNote({ space, projectId, quotas: found }, name, text, expected),
+      );
+    },
     list: (prefix) => database.read(() => listNotes(space, prefix)),
     survey: (runId) => database.read(() => sqlSnapshot(space, runId)),
     forgetRun: (runId, expected) =>
@@ -76,6 +86,33 @@ function* writeNote(
     text,
   );
   return written.length > 0;
+}
+
+type DocumentScope = {
+  readonly space: string;
+  readonly projectId: string;
+  readonly quotas: SpaceQuotas | undefined;
+};
+
+/** Documents count as bytes of their project: its counters change in the transaction that writes the note. */
+function* writeDocumentNote(
+  { projectId, quotas, space }: DocumentScope,
+  name: string,
+  text: string | null,
+  expected: string | null | undefined,
+): SqlWork<boolean> {
+  const [row] = yield sqlOne(
+    'SELECT octet_length(body) FROM notes WHERE space = ? AND name = ? FOR UPDATE',
+    space,
+    name,
+  );
+  const before = row === undefined ? 0 : numberCell(row, 0);
+  const after = text === null ? 0 : new TextEncoder().encode(text).length;
+  if (after > before)
+    yield* checkQuotas(space, quotas, [{ projectId, bytes: after - before, segments: 0, runs: 0 }]);
+  const isDone = yield* writeNote(space, name, text, expected);
+  if (isDone && after !== before) yield countBytes(space, projectId, after - before);
+  return isDone;
 }
 
 function* listNotes(space: string, prefix: string): SqlWork<readonly StoreNote[]> {

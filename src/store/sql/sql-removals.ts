@@ -2,6 +2,8 @@
  * Spaces and users that were removed. Their runs are deleted runs until they are purged; then what is left of them goes: projects
  * without a run, quotas and counters of a space, and the row of a user. Blobs that no run names go with the sweep of blobs.
  */
+import { readDocumentNote } from '../documents.ts';
+import { DOCUMENTS_OF_PROJECTS, recountSpace } from './sql-usage.ts';
 import {
   numberCell,
   sql,
@@ -92,12 +94,31 @@ function* finishSpace(space: string): SqlWork<boolean> {
     ),
     sql('DELETE FROM removed_spaces WHERE space = ?', space),
   ]);
+  // Those of projects that are there stay: somebody uses the space again.
   yield sql(
-    `DELETE FROM notes WHERE space = ? AND name >= 'documents/' AND name < 'documents0' AND NOT EXISTS
-       (SELECT 1 FROM projects WHERE projects.space = notes.space)`,
+    `DELETE FROM notes WHERE space = ? AND name >= 'documents/' AND name < 'documents0' AND name NOT IN
+       (SELECT notes.name FROM ${DOCUMENTS_OF_PROJECTS} WHERE projects.space = ?)`,
+    space,
     space,
   );
+  yield* recountSpace(space);
   return true;
+}
+
+/** Removes the private documents of users from the spaces of others. */
+function* removePrivateDocuments(userIds: ReadonlySet<string>): SqlWork<void> {
+  if (userIds.size === 0) return;
+  const rows = yield sql(
+    "SELECT text(space), text(name) FROM notes WHERE name >= 'documents/' AND name < 'documents0' AND name LIKE '%/private-%'",
+  );
+  const spaces = new Set<string>();
+  for (const row of rows) {
+    const [space, name] = [textCell(row, 0), textCell(row, 1)];
+    if (!userIds.has(readDocumentNote(name)?.owner ?? '')) continue;
+    yield sql('DELETE FROM notes WHERE space = ? AND name = ?', space, name);
+    spaces.add(space);
+  }
+  for (const space of spaces) yield* recountSpace(space);
 }
 
 /** Removes the rows of removed users of whose spaces nothing is left. Ids of their keys stay, so that no service opens up. */
@@ -106,6 +127,7 @@ function* finishUsers(): SqlWork<number> {
     `SELECT text(id) FROM users WHERE name LIKE '%~%' AND NOT EXISTS
        (SELECT 1 FROM removed_spaces WHERE removed_spaces.owner_id = users.id)`,
   );
+  yield* removePrivateDocuments(new Set(rows.map((row) => textCell(row, 0))));
   for (const row of rows) {
     const id = textCell(row, 0);
     yield sql("UPDATE user_keys SET label = '', hash = '' WHERE user_id = ?", id);

@@ -6,7 +6,6 @@ import { projectShape } from '../../records/shapes/project.ts';
 import { generationOf, newRunShape, runShape } from '../../records/shapes/run.ts';
 import { withoutFields } from '../../schema/shape.ts';
 import { runDeleted } from '../deletion.ts';
-import { documentPrefix } from '../documents.ts';
 import { refuseDeleted, refuseMissing, tombstoneCall } from './sql-tombstones.ts';
 import { sqlShape } from './sql-shapes.ts';
 import { generationCall, lockRunStreams, type ChangeScope } from './sql-streams.ts';
@@ -22,9 +21,8 @@ import {
   withArchived,
 } from '../run-rules.ts';
 import { writeFacts } from './sql-facts.ts';
-import { checkQuotas, countRun, uncountMoved } from './sql-usage.ts';
+import { checkQuotas, countRun, removeDocuments, uncountMoved } from './sql-usage.ts';
 import {
-  AFTER_ASCII,
   numberCell,
   optionalNumberCell,
   placeholders,
@@ -122,13 +120,7 @@ export function* removeProject(space: string, projectId: string): SqlWork<boolea
       sql(`DELETE FROM ${table} WHERE space = ? AND project_id = ?`, space, projectId),
     ),
   );
-  const documents = documentPrefix(projectId);
-  yield sql(
-    'DELETE FROM notes WHERE space = ? AND name >= ? AND name < ?',
-    space,
-    documents,
-    documents + AFTER_ASCII,
-  );
+  yield* removeDocuments(space, projectId);
   return true;
 }
 

@@ -114,7 +114,7 @@ class SqlStore implements StoreDriver {
     this.isWritable = parts.database.isReadOnly !== true;
     this.#parts = parts;
     this.#space = parts.space ?? '';
-    this.notes = sqlNotes(parts.database, this.#space, parts.clock);
+    this.notes = sqlNotes(parts.database, this.#space, parts.clock, parts.quotas);
     const { database } = parts;
     this.#database = database;
     this.#blobs = new SqlBlobStore({ ...parts, space: this.#space });

@@ -14,7 +14,9 @@ import {
   type SpaceQuotas,
   type UsedAmounts,
 } from '../quotas.ts';
+import { DOCUMENT_NOTES, documentPrefix } from '../documents.ts';
 import {
+  AFTER_ASCII,
   numberCell,
   optionalNumberCell,
   placeholders,
@@ -39,6 +41,9 @@ const ADD = `ON CONFLICT (space, project_id, shard) DO UPDATE SET
   segment_count = usage_counters.segment_count + excluded.segment_count,
   run_count = usage_counters.run_count + excluded.run_count`;
 const PROJECT_OF = "coalesce((SELECT project_id FROM runs WHERE space = ? AND id = ?), '')";
+/** Each note of a document beside the project that it belongs to. "0" is what follows "/" in the order of characters. */
+export const DOCUMENTS_OF_PROJECTS: string = `projects JOIN notes ON notes.space = projects.space
+  AND notes.name >= '${DOCUMENT_NOTES}' || projects.id || '/' AND notes.name < '${DOCUMENT_NOTES}' || projects.id || '0'`;
 const SUMS =
   'coalesce(sum(size_bytes), 0), coalesce(sum(segment_count), 0), coalesce(sum(run_count), 0)';
 
@@ -78,14 +83,32 @@ export function uncountStream(space: string, runId: string, streamKey: number): 
   );
 }
 
-/** Counts what belongs to no project. */
+/** Counts a blob, which belongs to no project. */
 export function countBlob(space: string, bytes: number): SqlCall {
+  return countBytes(space, NO_PROJECT, bytes);
+}
+
+/** Counts bytes of a project that are no segments: that are added, or, with a negative number, removed. */
+export function countBytes(space: string, projectId: string, bytes: number): SqlCall {
   return sql(
     `INSERT INTO usage_counters (${COLUMNS}) VALUES (?, ?, 0, ?, 0, 0) ${ADD}`,
     space,
-    NO_PROJECT,
+    projectId,
     bytes,
   );
+}
+
+/** Removes the documents of a project that is removed, and takes them from its counters. */
+export function* removeDocuments(space: string, projectId: string): SqlWork<void> {
+  const prefix = documentPrefix(projectId);
+  const removed = yield sql(
+    'DELETE FROM notes WHERE space = ? AND name >= ? AND name < ? RETURNING octet_length(body)',
+    space,
+    prefix,
+    prefix + AFTER_ASCII,
+  );
+  const bytes = removed.reduce((sum, row) => sum + numberCell(row, 0), 0);
+  if (bytes > 0) yield countBytes(space, projectId, -bytes);
 }
 
 /** Takes blobs from the counters of a space that they were removed from. */
@@ -152,6 +175,12 @@ export function* recountSpace(space: string): SqlWork<void> {
      SELECT blob_spaces.space, '', 0, coalesce(sum(blobs.size_bytes), 0), 0, 0
      FROM blob_spaces JOIN blobs ON blobs.sha256 = blob_spaces.sha256
      WHERE blob_spaces.space = ? GROUP BY blob_spaces.space ${ADD}`,
+    space,
+  );
+  yield sql(
+    `INSERT INTO usage_counters (${COLUMNS})
+     SELECT projects.space, projects.id, 0, sum(octet_length(notes.body)), 0, 0 FROM ${DOCUMENTS_OF_PROJECTS}
+     WHERE projects.space = ? GROUP BY projects.space, projects.id ${ADD}`,
     space,
   );
 }

@@ -32,6 +32,8 @@ import {
 import { ArtifactStore } from '../../../src/probes.ts';
 import { openSegment } from '../../../src/segment/open-segment.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
+import { createId } from '../../../src/base/ids.ts';
+import { deleteDocument, findDocument, putDocument } from '../../../src/workspace/documents.ts';
 import { runs } from '../../support/property.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'quark-doctor-'));
@@ -290,6 +292,47 @@ test('a sketch that is not as it was written is found and removed', async () => 
   expect(after.findings).toEqual([]);
   expect(codesOf({ findings: after.repaired })).toEqual(['sketch_damaged']);
   expect(await notes.read(sketchName(runId))).toBeUndefined();
+  await store.close();
+});
+
+test('documents without a body, changed ones and leftovers are found; leftovers are removed', async () => {
+  const store = await openFileStorage(directory);
+  const { notes } = store;
+  if (notes === undefined) throw new Error('A folder has notes.');
+  const put = (id: string, visibility: 'project' | 'private' = 'project'): Promise<unknown> =>
+    putDocument(store, 'digits', { kind: 'report', id, name: id, visibility, body: '{"a":1}' }, 0);
+  for (const id of ['whole', 'bodyless', 'changed']) await put(id); // oxlint-disable-line no-await-in-loop -- three
+  await put('mine', 'private');
+  expect((await examineStore(directory)).findings).toEqual([]);
+  const all = await notes.list('documents/');
+  const bodyOf = (id: string): string =>
+    all.find(({ name }) => name.includes(`body/`) && name.includes(`/${id}/`))?.name ?? '';
+  await notes.write(bodyOf('bodyless'), null);
+  await notes.write(bodyOf('changed'), '{"a":123}');
+  const old = bodyOf('whole').replace(/b_.*$/, createId('b', 5));
+  const fresh = bodyOf('whole').replace(/b_.*$/, createId('b', Date.now()));
+  await notes.write(old, '{"left":1}');
+  await notes.write(fresh, '{"under":"way"}');
+  change(
+    `INSERT INTO notes (space, name, body) VALUES ('', 'documents/gone/private-header/u/view/v', '{}')`,
+  );
+  const found = await examineStore(directory);
+  const seen = found.findings.map(({ code, where }) => `${code} ${where.split(' ').at(-1)}`);
+  expect(seen.sort()).toEqual([
+    'document_damaged bodyless',
+    'document_damaged changed',
+    'document_leftover v',
+    'document_leftover whole',
+  ]);
+  const after = await examineStore(directory, { repairs: true });
+  const leftover = { code: 'document_leftover' };
+  expect(after.repaired).toMatchObject([leftover, leftover]);
+  expect(codesOf(after)).toEqual(['document_damaged', 'document_damaged']);
+  expect(await notes.read(old)).toBeUndefined();
+  expect(await notes.read(fresh)).toBe('{"under":"way"}');
+  expect(await findDocument(store, 'digits', 'report', 'mine')).toMatchObject({ name: 'mine' });
+  // One whose body is gone can be deleted.
+  expect(await deleteDocument(store, 'digits', 'report', 'bodyless')).toBe(true);
   await store.close();
 });
 

@@ -20,6 +20,8 @@ import { openIdbStorage } from '../../../src/store/idb/idb-store.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { openStorage } from '../../../src/location/open-storage.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { partHead } from '../../../src/codecs/quark/quark-file.ts';
+import { findDocument, listDocuments, putDocument } from '../../../src/workspace/documents.ts';
 import { damaged } from '../../support/mutations.ts';
 import { runs } from '../../support/property.ts';
 import { bytesOf, recordRun, runWith, validBatch } from '../../support/recorded-run.ts';
@@ -321,6 +323,85 @@ test('an import that was cut off anywhere is gone on with', async () => {
     );
   }
 });
+
+test('documents of the project travel, private ones on request, and overwrite nothing', async () => {
+  const reader = await recorded(2, ['metrics']);
+  const project = reader.run.projectName;
+  const plain = await bytesOf(exportQuark(reader));
+  const documents = [
+    { kind: 'view', id: 'a', name: 'Ä', author: 'ann', body: '{"sections":[]}' },
+    { kind: 'report', id: 'b', name: 'B', author: null, body: '{"blocks":[{"text":"ü\\u0000"}]}' },
+    { kind: 'view', id: 'a', name: 'Mine', visibility: 'private', body: '{"mine":1}' },
+  ] as const;
+  for (const one of documents.slice(0, 2)) await putDocument(reader.store, project, one, 0); // oxlint-disable-line no-await-in-loop -- two
+  await putDocument(reader.store, project, { ...documents[2], id: 'c' }, 0);
+  expect(await bytesOf(exportQuark(reader, { documents: 'none' }))).toEqual(plain);
+  const shared = await bytesOf(exportQuark(reader));
+  const target = createMemoryStore();
+  const report = await importRuns([fileOf(shared)], target, { project: 'elsewhere' });
+  expect(report).toMatchObject({ problems: [], runs: [{ isComplete: true }] });
+  expect(await findDocument(target, 'elsewhere', 'view', 'a')).toMatchObject(documents[0]);
+  expect(await findDocument(target, 'elsewhere', 'report', 'b')).toMatchObject(documents[1]);
+  expect(await findDocument(target, 'elsewhere', 'view', 'c')).toBeUndefined();
+  const all = await bytesOf(exportQuark(reader, { documents: 'all' }));
+  await putDocument(target, 'elsewhere', { ...documents[0], name: 'Theirs' });
+  const again = await importRuns([fileOf(all)], target, { project: 'elsewhere' });
+  expect(again.problems.map(({ reason }) => reason)).toEqual([
+    'The view "a" of the project is there with other content, and stays as it is.',
+  ]);
+  expect(await findDocument(target, 'elsewhere', 'view', 'a')).toMatchObject({ name: 'Theirs' });
+  expect(await findDocument(target, 'elsewhere', 'view', 'c')).toMatchObject({
+    name: 'Mine',
+    visibility: 'private',
+  });
+});
+
+test('a document that is none is left out, and the runs are imported', async () => {
+  const reader = await recorded(2, ['metrics']);
+  const hostile = (document: object, body = '{}'): Uint8Array<ArrayBuffer> => {
+    const bytes = new TextEncoder().encode(body);
+    const { bytes: head } = partHead(
+      'blob',
+      0,
+      { project: reader.run.projectName, document },
+      bytes,
+    );
+    return Uint8Array.from([...head, ...bytes]);
+  };
+  const whole = await bytesOf(exportQuark(reader));
+  // Without index and end: parts are read one after the other.
+  const parts = whole.slice(0, whole.length - 32 - 32 * countOfParts(whole));
+  const header = {
+    kind: 'view',
+    id: 'a',
+    name: 'A',
+    author: null,
+    revision: 1,
+    created_at_ms: 1,
+    updated_at_ms: 1,
+    size_bytes: 2,
+  };
+  for (const part of [
+    hostile({ ...header, kind: '../x' }),
+    hostile({ ...header, id: 'a/b' }),
+    hostile({ ...header, name: 'a\u0000b' }),
+    hostile({ ...header, visibility: 'other' }),
+    hostile({}),
+    hostile(header, '[]'),
+    hostile(header, `{"a":"${'x'.repeat(300_000)}"}`),
+  ]) {
+    const store = createMemoryStore();
+    const file = Uint8Array.from([...parts, ...part]);
+    const report = await importRuns([fileOf(file)], store); // oxlint-disable-line no-await-in-loop -- seven
+    expect(report.runs).toHaveLength(1);
+    expect(report.problems.some(({ place }) => place?.startsWith('blob'))).toBe(true);
+    expect(await listDocuments(store, reader.run.projectName)).toEqual([]); // oxlint-disable-line no-await-in-loop -- seven
+  }
+});
+
+function countOfParts(file: Uint8Array<ArrayBuffer>): number {
+  return new DataView(file.buffer).getUint32(file.length - 16, true);
+}
 
 describe('damage', () => {
   test('a file that is cut off gives what is whole, and the rest when it comes', async () => {

@@ -1,7 +1,8 @@
 /** Our own portable file: everything of one run, or of several. */
 import { isQuarkError, messageOf } from '../../../base/errors.ts';
 import type { Importer } from '../sink/importer.ts';
-import { QuarkParts } from '../quark/quark-parts.ts';
+import { restoreDocument } from '../quark/quark-document.ts';
+import { fieldOf, QuarkParts } from '../quark/quark-parts.ts';
 import { QuarkRestore } from '../quark/quark-restore.ts';
 
 /** "QUARKF1\n". */
@@ -35,6 +36,8 @@ export const quarkFile: Importer = {
             runCount++;
           } else if (current === undefined)
             problem(`${entry.kind} at byte ${entry.offset}`, 'It belongs to no run.');
+          else if (entry.kind === 'blob' && fieldOf(meta, 'document') !== undefined)
+            await restoreDocument({ parts, entry, meta }, context.target, problem);
           else if (entry.kind === 'blob') await current.blob(entry, meta);
           else current.segment(entry, meta);
         } catch (error) {

@@ -41,6 +41,10 @@ export const viewsCommand: Command = {
         value: 'FILE',
         help: 'Save the view of this file, under the name VIEW where that is given. A view of the same name is replaced.',
       },
+      private: {
+        kind: 'flag',
+        help: 'With --import: a service shows the view to you alone, and to admins. In a store without a service everybody who opens it sees all of it.',
+      },
       rm: { kind: 'flag', help: 'Delete the view.' },
       default: { kind: 'flag', help: 'The project opens with the view from now on.' },
       json: JSON_OPTION,
@@ -57,6 +61,8 @@ export const viewsCommand: Command = {
       );
       if (actions.length > 1)
         throw new UsageError(`--${actions.join(' and --')} do not go together`, 'views');
+      if (args.flag('private') && actions[0] !== 'import')
+        throw new UsageError('--private goes with --import', 'views');
       switch (actions[0]) {
         case 'export':
           return exportView(context, store);
@@ -86,6 +92,7 @@ async function showViews({ args, io, style }: CommandContext, store: Store): Pro
             [
               { title: 'VIEW', cell: ({ name }) => onTerminal(name), isElastic: true },
               { title: 'DEFAULT', cell: ({ isDefault }) => (isDefault ? 'yes' : '-') },
+              { title: 'FOR', cell: readersOf },
               { title: 'BY', cell: ({ author }) => onTerminal(author ?? '-') },
               {
                 title: 'CHANGED',
@@ -98,6 +105,12 @@ async function showViews({ args, io, style }: CommandContext, store: Store): Pro
           ),
   );
   return EXIT.ok;
+}
+
+/** Who sees a view. */
+function readersOf({ author, owner, visibility }: SavedViewHeader): string {
+  if (owner !== undefined) return onTerminal(author ?? owner);
+  return visibility === 'private' ? 'you' : 'all';
 }
 
 async function exportView({ args, io }: CommandContext, store: Store): Promise<number> {
@@ -115,7 +128,11 @@ async function importView({ args, io }: CommandContext, store: Store): Promise<n
   const [project = '', name] = args.positionals;
   const text = await readFile(resolve(io.cwd, args.text('import') ?? ''), 'utf8');
   const view = viewFromJson(text);
-  const saved = await saveView(store, { ...view, project, name: name ?? view.name });
+  const saved = await saveView(
+    store,
+    { ...view, project, name: name ?? view.name },
+    { visibility: args.flag('private') ? 'private' : 'project' },
+  );
   await io.stdout.write(
     args.flag('json') ? jsonText(viewDict(saved)) : `Saved ${onTerminal(saved.name)}.\n`,
   );
@@ -160,6 +177,7 @@ function viewDict(view: SavedViewHeader): object {
     id: view.id,
     name: view.name,
     default: view.isDefault,
+    visibility: view.visibility,
     author: view.author,
     revision: view.revision,
     created_at: new Date(view.createdAtMs).toISOString(),
