@@ -3,6 +3,7 @@ import type { Store } from 'quark-sdk';
 import type { RunReport } from 'quark-sdk/analysis';
 import type { MediaContent, TableCell, TableContent } from 'quark-sdk/media';
 import { nextMessage } from '../parts/turns.ts';
+import type { ReadSeries } from '../series/series-reader.ts';
 import type { ConsoleAnswer } from '../worker/console-columns.ts';
 import type { MediaRecord, RunAddress } from '../worker/protocol.ts';
 import type { BatchFindings, RunAnalysis, RunFindings } from '../worker/run-analysis.ts';
@@ -32,6 +33,19 @@ export function findingsInWorker(store: Store, runId: string): Promise<RunFindin
 export function findBatchesInWorker(store: Store, runId: string): Promise<BatchFindings> {
   const { client, run } = workerOf(store, runId);
   return client.findBatches(run);
+}
+
+/** Rows that are read at a time: of some metrics all of them, of a whole run so many that the page can show them on the way. */
+const ROWS_OF_SOME = 4_000_000;
+const ROWS_OF_ALL = 260_000;
+
+/** Reads samples of the runs of a store, so that the page only takes the columns. */
+export function samplesInWorker(store: Store): ReadSeries {
+  return (query) => {
+    const { client, run } = workerOf(store, query.runId);
+    const rows = query.metricKeys === undefined ? ROWS_OF_ALL : ROWS_OF_SOME;
+    return client.readSamples(run, query, rows);
+  };
 }
 
 /** The report of a run. */

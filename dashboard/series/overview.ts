@@ -6,6 +6,18 @@ import type { NewSeries, Standing } from './series.ts';
 const WORTH_AN_OVERVIEW = 100_000;
 /** Parts of the axis: the pixels of a wide chart. */
 const BUCKETS = 1_200;
+/** Parts where several metrics are asked for: the pixels of charts beside each other. All samples follow. */
+const BUCKETS_OF_SEVERAL = 600;
+
+/** The names and counts of the metrics of a run, where the store tells them without reading rows. */
+export async function readNames(store: Store, runId: string): Promise<RunCurves | undefined> {
+  try {
+    return await store.readCurves?.({ runId, buckets: 1, namesOnly: true });
+  } catch {
+    // As below.
+    return undefined;
+  }
+}
 
 /** The curves of a run, or one of them, where the store can downsample them and the run is long enough. */
 export async function readOverview(
@@ -25,6 +37,15 @@ export async function readOverview(
     // An older service, or a run that is not there: reading it says what is wrong.
     return undefined;
   }
+}
+
+/** The curves of some metrics of a run. @throws what the store reports */
+export async function readCurvesOf(
+  store: Store,
+  runId: string,
+  metricKeys: readonly string[],
+): Promise<RunCurves | undefined> {
+  return store.readCurves?.({ runId, metricKeys, buckets: BUCKETS_OF_SEVERAL });
 }
 
 /** The curves as series, and how many samples each stands for. */

@@ -7,11 +7,12 @@ import {
   type RunReader,
   type Store,
 } from 'quark-sdk';
-import { overviewSeries, readOverview } from './overview.ts';
+import { overviewSeries, readNames, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
 import { TurnBreak } from '../parts/turns.ts';
+import { WantedSeries } from './wanted-series.ts';
 
 /** What a poll brought. */
 export type RunFeedChange = {
@@ -22,14 +23,25 @@ export type RunFeedChange = {
 
 /** Of more metrics no overview is asked for: the service has no sketch of them, and would read the whole run before its first answer. */
 const OVERVIEW_METRICS = 64;
+/** With so many metrics and rows, each metric is read when somebody looks at it. */
+const WANTED_FROM_ROWS = 500_000;
+/** How often a run that goes on is asked for the names of new metrics, in milliseconds. */
+const NAMES_EVERY_MS = 10_000;
 
 /** How often the state of a run is polled while a long one is read. */
 const RELOAD_EVERY_MS = 1_000;
 
+type FeedReaders = {
+  readonly reader: RunReader;
+  readonly window: SegmentWindow;
+  readonly windowReader: RunReader;
+  readonly readSamples: ReadSeries | undefined;
+};
+
 /**
  * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
  * two of them `hasMore` is true. Where the store downsamples curves, a long run is shown as an overview first. All of its samples
- * replace the overview once they have been read.
+ * replace the overview once they have been read. Of a run of many metrics, each is read when somebody looks at it.
  */
 export class RunFeed {
   /** What is to be shown. The same object for as long as the feed is there. */
@@ -43,6 +55,14 @@ export class RunFeed {
   readonly #window: SegmentWindow;
   readonly #windowReader: RunReader;
   readonly #readSeries: ReadSeries;
+  /** Reads what nobody waits for. */
+  readonly #readBehind: ReadSeries;
+  /** Set where metrics are read when somebody looks at them. */
+  #wanted: WantedSeries | undefined;
+  #namedAtMs = 0;
+  #onPoints: () => void = () => undefined;
+  /** Why a metric that somebody looks at could not be read. */
+  #failure: unknown;
   readonly #damage = new Map<string, DamageReport>();
   #hasMoreMetrics = false;
   #nextMetric = 0;
@@ -50,31 +70,64 @@ export class RunFeed {
   /** What was read and no poll has reported yet: a poll that fails half-way reports nothing. */
   #untold = { metrics: false, events: false };
 
-  private constructor(
-    reader: RunReader,
-    window: SegmentWindow,
-    windowReader: RunReader,
-    readSeries: ReadSeries,
-  ) {
-    this.#reader = reader;
-    this.#window = window;
-    this.#windowReader = windowReader;
-    this.#readSeries = readSeries;
+  private constructor(readers: FeedReaders) {
+    this.#reader = readers.reader;
+    this.#window = readers.window;
+    this.#windowReader = readers.windowReader;
+    this.#readSeries = seriesReader(readers.reader.store);
+    this.#readBehind = readers.readSamples ?? this.#readSeries;
   }
 
-  /** Opens the run and reads its beginning. @throws {RunNotFoundError} */
-  static async open(store: Store, runId: string): Promise<RunFeed> {
+  /**
+   * Opens the run and reads its beginning.
+   *
+   * @param readSamples reads what nobody waits for: in a worker, where the page has one
+   * @throws {RunNotFoundError}
+   */
+  static async open(store: Store, runId: string, readSamples?: ReadSeries): Promise<RunFeed> {
     const window = new SegmentWindow(store);
     const [reader, windowReader] = await Promise.all([
       openRun(store, runId),
       openRun(window.store, runId),
     ]);
+    const feed = new RunFeed({ reader, window, windowReader, readSamples });
     const isOne = Object.keys(reader.run.metricSummaries).length <= OVERVIEW_METRICS;
+    const found = isOne ? undefined : await readNames(store, runId);
     const overview = isOne ? await readOverview(store, runId) : undefined;
-    const feed = new RunFeed(reader, window, windowReader, seriesReader(store));
-    if (overview === undefined) await feed.#read();
-    else feed.#show(overview);
+    if (found?.names !== undefined && found.rowCount >= WANTED_FROM_ROWS) feed.#want(found.names);
+    else if (overview !== undefined) feed.#show(overview);
+    else await feed.#read();
     return feed;
+  }
+
+  /** Reads each metric when somebody looks at it. */
+  #want(names: readonly string[]): void {
+    this.#wanted = new WantedSeries({
+      store: this.#reader.store,
+      runId: this.run.id,
+      names,
+      series: this.series,
+      readSeries: this.#readBehind,
+      onPoints: () => this.#onPoints(),
+      onDamage: (report) => this.#damage.set(JSON.stringify(report.identity), report),
+      onFailure: (error) => {
+        this.#failure = error;
+      },
+    });
+    this.#namedAtMs = performance.now();
+    // The events come with the first poll.
+    this.#hasMoreMetrics = true;
+    this.#untold.metrics = true;
+  }
+
+  /** From now on `onPoints` is called when points have come that no poll brought. */
+  follow(onPoints: () => void): void {
+    this.#onPoints = onPoints;
+  }
+
+  /** Nothing is read any more. */
+  close(): void {
+    this.#wanted?.close();
   }
 
   #show(overview: RunCurves): void {
@@ -149,10 +202,24 @@ export class RunFeed {
   }
 
   async #read(): Promise<void> {
-    const [read, events] = await Promise.all([
-      this.#readSeries({ runId: this.run.id, sequenceMin: this.#nextMetric }),
+    const [, events] = await Promise.all([
+      this.#wanted === undefined ? this.#readMetrics() : this.#readWanted(this.#wanted),
       this.#windowReader.readEvents({ sequenceMin: this.#nextEvent }),
     ]);
+    for (const event of events) {
+      this.events.push(event);
+      if (event.sequence !== null && event.sequence >= this.#nextEvent) {
+        this.#nextEvent = event.sequence + 1;
+      }
+    }
+    const eventEnd = this.#window.endOf(this.run.id, 'events') ?? -1;
+    if (eventEnd >= this.#nextEvent) this.#nextEvent = eventEnd + 1;
+    if (events.length > 0) this.#untold.events = true;
+  }
+
+  async #readMetrics(): Promise<void> {
+    const readSeries = this.#behind === undefined ? this.#readSeries : this.#readBehind;
+    const read = await readSeries({ runId: this.run.id, sequenceMin: this.#nextMetric });
     this.#hasMoreMetrics = read.hasMore;
     this.#nextMetric = read.lastSequence + 1;
     for (const report of read.damage) this.#damage.set(JSON.stringify(report.identity), report);
@@ -166,16 +233,24 @@ export class RunFeed {
         this.#behind = undefined;
       }
     }
-    for (const event of events) {
-      this.events.push(event);
-      if (event.sequence !== null && event.sequence >= this.#nextEvent) {
-        this.#nextEvent = event.sequence + 1;
-      }
-    }
-    const eventEnd = this.#window.endOf(this.run.id, 'events') ?? -1;
-    if (eventEnd >= this.#nextEvent) this.#nextEvent = eventEnd + 1;
     if (read.rowCount > 0 || target !== this.series) this.#untold.metrics = true;
-    if (events.length > 0) this.#untold.events = true;
+  }
+
+  async #readWanted(wanted: WantedSeries): Promise<void> {
+    this.#hasMoreMetrics = false;
+    if (this.#failure !== undefined) {
+      const failure = this.#failure;
+      this.#failure = undefined;
+      throw failure;
+    }
+    if (!this.isLive) return;
+    const nowMs = performance.now();
+    if (nowMs - this.#namedAtMs >= NAMES_EVERY_MS) {
+      this.#namedAtMs = nowMs;
+      const found = await readNames(this.#reader.store, this.run.id);
+      if (found?.names !== undefined) wanted.announce(found.names);
+    }
+    await wanted.poll();
   }
 
   /** The furthest step and epoch of any metric; NaN where there is none. */

@@ -212,6 +212,9 @@ export class SeriesSet {
   #byKey = new Map<string, SampleSeries>();
   #scaler = new EpochScaler();
   #pointCount = 0;
+  /** Metrics that the run has, whether or not their points are here. */
+  #announced: ReadonlySet<string> = new Set();
+  #onAsked: (key: string) => void = () => undefined;
   /** Points that are there: fewer than were read where metrics have been downsampled. */
   #heldCount = 0;
   readonly #mostPoints: number;
@@ -230,12 +233,27 @@ export class SeriesSet {
   get pointCount(): number {
     return this.#pointCount;
   }
-  /** Keys in the order in which they first appeared. */
+  /** Keys in the order in which they first appeared, those that were announced before others. */
   get keys(): readonly string[] {
-    return [...this.#byKey.keys()];
+    return [...new Set([...this.#announced, ...this.#byKey.keys()])];
   }
+  /** The points of a metric, for somebody who looks at them: where they are not here, they may come. */
   get(key: string): SampleSeries | undefined {
+    if (this.#announced.has(key)) this.#onAsked(key);
     return this.#byKey.get(key);
+  }
+  /** Whether points of a metric are here. */
+  has(key: string): boolean {
+    return this.#byKey.has(key);
+  }
+  /** How many points of a metric are here. */
+  lengthOf(key: string): number {
+    return this.#byKey.get(key)?.length ?? 0;
+  }
+  /** Names metrics of which points come when somebody asks for them: `onAsked` is called with each key that {@link get} is asked for. */
+  announce(keys: readonly string[], onAsked: (key: string) => void): void {
+    this.#announced = new Set(keys);
+    this.#onAsked = onAsked;
   }
   /** The series of all metrics, in the order in which they first appeared. */
   all(): readonly SampleSeries[] {
@@ -292,6 +310,19 @@ export class SeriesSet {
     this.#scaler = other.#scaler;
     this.#pointCount = other.#pointCount;
     this.#heldCount = other.#heldCount;
+  }
+
+  /** Shows the series of another set in the place of its own under the same keys. */
+  adopt(other: SeriesSet): void {
+    for (const series of other.#byKey.values()) this.put(series);
+    for (const span of other.#scaler.spans) this.#scaler.addSpan(span);
+  }
+
+  /** Shows a series in the place of the one under its key. */
+  put(series: SampleSeries): void {
+    this.#heldCount += series.length - this.lengthOf(series.key);
+    this.#pointCount += series.length;
+    this.#byKey.set(series.key, series);
   }
 
   /** Shows those series of another set too that this one has none of. */

@@ -6,7 +6,7 @@ import type { MediaContent } from 'quark-sdk/media';
 import type { ConsoleAnswer } from './console-columns.ts';
 import type { BatchFindings, RunAnalysis, RunFindings } from './run-analysis.ts';
 import type { TablePart } from './run-media.ts';
-import { offerSeries } from '../series/series-reader.ts';
+import { offerSeries, type PageSeriesQuery, type PageSeriesRead } from '../series/series-reader.ts';
 import type {
   DroppedFile,
   DroppedReport,
@@ -80,6 +80,11 @@ export class ImportClient {
   /** The stored alerts and phases of a run. */
   findings(run: RunAddress): Promise<RunFindings> {
     return this.#ask({ ...run, kind: 'findings' });
+  }
+
+  /** Samples of a run, about so many rows at a time. */
+  readSamples(run: RunAddress, query: PageSeriesQuery, rows: number): Promise<PageSeriesRead> {
+    return this.#ask({ ...run, kind: 'samples', query, rows });
   }
 
   /** What hard batches of a run have in common. */

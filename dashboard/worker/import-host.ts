@@ -4,7 +4,7 @@ import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
 import { readSparklines } from 'quark-sdk/workspace';
 import { getOrMake } from '../parts/maps.ts';
 import { nextMessage } from '../parts/turns.ts';
-import { windowReader, type ReadSeries } from '../series/series-reader.ts';
+import { windowReader, type PageSeriesRead, type ReadSeries } from '../series/series-reader.ts';
 import type { ServerAccess } from '../sources/server-access.ts';
 import { transferOf } from './console-columns.ts';
 import {
@@ -38,6 +38,7 @@ class ImportHost {
   readonly #store: Store = createMemoryStore();
   readonly #readSeries: ReadSeries = windowReader(this.#store, ROWS_PER_READ);
   readonly #others = new Map<string, Promise<Store>>();
+  readonly #readers = new WeakMap<Store, Map<number, ReadSeries>>();
   /** All files of imports so far. */
   readonly #files: InputFile[] = [];
   /** Files of the import that is put together. */
@@ -64,12 +65,11 @@ class ImportHost {
     switch (request.kind) {
       case 'store':
         return callStore(this.#store, request.call, transfer);
-      case 'series': {
-        const read = await this.#readSeries(request.query);
-        for (const { epochs, steps, timesMs, values } of read.series)
-          for (const column of [values, steps, epochs, timesMs])
-            if (column !== null) transfer.push(column.buffer);
-        return read;
+      case 'series':
+        return sentSeries(await this.#readSeries(request.query), transfer);
+      case 'samples': {
+        const read = this.#samplesOf(await this.#storeAt(request.uri, request.access), request);
+        return sentSeries(await read(request.query), transfer);
       }
       case 'sparklines':
         return readSparklines(this.#store, request.query);
@@ -121,6 +121,12 @@ class ImportHost {
     });
   }
 
+  /** What reads the samples of a store, so many rows at a time. */
+  #samplesOf(store: Store, { rows }: { readonly rows: number }): ReadSeries {
+    const bySize = getOrMake(this.#readers, store, () => new Map<number, ReadSeries>());
+    return getOrMake(bySize, rows, () => windowReader(store, rows));
+  }
+
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(work);
     this.#last = mine.catch(() => undefined);
@@ -155,6 +161,14 @@ class ImportHost {
   #send(reply: Reply, transfer: Transferable[] = []): void {
     this.#line.postMessage(reply, { transfer });
   }
+}
+
+/** The columns go over as they are. */
+function sentSeries(read: PageSeriesRead, transfer: Transferable[]): PageSeriesRead {
+  for (const { epochs, steps, timesMs, values } of read.series)
+    for (const column of [values, steps, epochs, timesMs])
+      if (column !== null) transfer.push(column.buffer);
+  return read;
 }
 
 /** The analyzers are as large as all importers: their code comes when it is asked for, and so does that of consoles and media. */

@@ -45,6 +45,12 @@ export type Request =
   | { readonly kind: 'series'; readonly query: PageSeriesQuery }
   /** Small curves of runs. Answered with a list of `RunSparkline`. */
   | { readonly kind: 'sparklines'; readonly query: SparklineQuery }
+  /** The same of the store at `uri`, about so many rows at a time. */
+  | (RunAddress & {
+      readonly kind: 'samples';
+      readonly query: PageSeriesQuery;
+      readonly rows: number;
+    })
   /** Something about a run of the store in the worker, or of the one at `uri`. */
   | RunRequest
   /** More files of the import that is put together; a folder is too large for one message. */

@@ -103,6 +103,7 @@ export async function readCurves(
   const listed = source.listed ?? (await metricSegments(store, query.runId));
   const manifests = curveSegments(query, listed);
   const extent = extentOf(manifests);
+  if (query.namesOnly === true) return namesOf(manifests);
   if (extent.rowCount < (query.rowsMin ?? 0))
     return { ...extent, curves: [], leftOutCount: 0, damagedCount: 0 };
   const { stepMin, stepMax, metricKeys, runId } = query;
@@ -127,6 +128,13 @@ export async function readCurves(
     { ...pace(source), listed: manifests },
   );
   return { ...visitor.curves(), damagedCount: damage.length };
+}
+
+/** The names of the metrics in segments, by their manifests, and no curves. */
+export function namesOf(manifests: readonly SegmentManifest[]): RunCurves {
+  const found = { ...extentOf(manifests), curves: [], leftOutCount: 0, damagedCount: 0 };
+  const names = keysOf(manifests);
+  return names === undefined ? found : { ...found, names: [...names].toSorted() };
 }
 
 /** A sketch, and the segments that it leaves to be read. */
@@ -251,12 +259,17 @@ async function usableSketch(
 
 /** How many metrics the segments name; more than any answer takes where one has too many to name them. */
 function countKeys(manifests: readonly SegmentManifest[]): number {
+  return keysOf(manifests)?.size ?? Number.POSITIVE_INFINITY;
+}
+
+/** The metrics that the segments name; undefined where one has too many to name them. */
+function keysOf(manifests: readonly SegmentManifest[]): ReadonlySet<string> | undefined {
   const keys = new Set<string>();
   for (const { keys: some } of manifests) {
-    if (some === null) return Number.POSITIVE_INFINITY;
+    if (some === null) return undefined;
     for (const key of some) keys.add(key);
   }
-  return keys.size;
+  return keys;
 }
 
 function filterOf({

@@ -21,6 +21,8 @@ export type CurveQuery = {
   readonly stepMax?: number;
   /** A table with fewer rows is not worth it: there are no curves in the answer then. Default 0. */
   readonly rowsMin?: number;
+  /** True: the answer has no curves, but `names` and counts, for which no row is read. Default false. */
+  readonly namesOnly?: boolean;
 };
 
 /**
@@ -54,6 +56,11 @@ export type RunCurves = {
   readonly leftOutCount: number;
   /** Segments that could not be read. */
   readonly damagedCount: number;
+  /**
+   * Every metric of the run, in alphabetical order, where `namesOnly` asked for them; absent where segments have too many to list, and
+   * from services of older releases.
+   */
+  readonly names?: readonly string[];
 };
 
 /** Small curves of many runs. */

@@ -35,6 +35,7 @@ export function decodeCurves(answer: Fields): RunCurves {
     lastSequence: answer.count('last_sequence'),
     leftOutCount: answer.count('left_out_count'),
     damagedCount: answer.count('damaged_count'),
+    ...(answer.get('names') === undefined ? {} : { names: answer.texts('names') }),
     curves: answer.list('curves').map(decodeCurve),
   };
 }

@@ -305,10 +305,11 @@ class HttpStore implements StoreDriver {
   };
 
   readonly readCurves: ConnectedStore['readCurves'] = async (query) => {
-    const { runId, buckets, metricKeys: key, rowsMin, stepMax, stepMin } = query;
+    const { runId, buckets, metricKeys: key, namesOnly, rowsMin, stepMax, stepMin } = query;
+    const names = namesOnly === true ? 1 : undefined;
     const answer = await this.#client.json('GET /runs/:runId/curves', {
       params: { runId },
-      query: { buckets, stepMin, stepMax, rowsMin, key },
+      query: { buckets, stepMin, stepMax, rowsMin, names, key },
     });
     return decodeCurves(answer);
   };

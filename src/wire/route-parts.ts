@@ -233,6 +233,11 @@ export function countOf(description: string, schema: Schema = count): Parameter<
   return { read: (name, given) => checkCount(name, digits(given)), schema, description };
 }
 
+/** 1 for yes. */
+export function switchOf(description: string): Parameter<number> {
+  return countOf(description, { ...count, maximum: 1 });
+}
+
 /** An integer from 1 on. */
 export function positiveOf(description: string): Parameter<number> {
   const schema = { ...count, minimum: 1 };

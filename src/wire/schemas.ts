@@ -116,25 +116,33 @@ export const SCHEMAS: Readonly<Record<SchemaName, Schema>> = {
   TableBatches: schemaOf(tableBatchesShape),
   NewManifest: schemaOf(newManifestShape),
   Manifest: schemaOf(manifestShape),
-  Curves: object({
-    row_count: { ...count, description: 'Rows that were looked at.' },
-    last_sequence: { type: 'integer', minimum: -1 },
-    left_out_count: { ...count, description: 'Metrics beyond what an answer takes.' },
-    damaged_count: { ...count, description: 'Segments that could not be read.' },
-    curves: list(
-      object({
-        metric_key: text,
-        sample_count: count,
-        non_finite_count: count,
-        values: list({
-          oneOf: [number, { enum: ['NaN', 'Infinity', '-Infinity'] }],
+  Curves: object(
+    {
+      row_count: { ...count, description: 'Rows that were looked at.' },
+      last_sequence: { type: 'integer', minimum: -1 },
+      left_out_count: { ...count, description: 'Metrics beyond what an answer takes.' },
+      damaged_count: { ...count, description: 'Segments that could not be read.' },
+      names: {
+        ...list(text),
+        description:
+          'Every metric of the run, where `names` asked for them and segments list them.',
+      },
+      curves: list(
+        object({
+          metric_key: text,
+          sample_count: count,
+          non_finite_count: count,
+          values: list({
+            oneOf: [number, { enum: ['NaN', 'Infinity', '-Infinity'] }],
+          }),
+          steps: list(numberOrNull),
+          epochs: list(numberOrNull),
+          timestamps_ms: list(numberOrNull),
         }),
-        steps: list(numberOrNull),
-        epochs: list(numberOrNull),
-        timestamps_ms: list(numberOrNull),
-      }),
-    ),
-  }),
+      ),
+    },
+    ['names'],
+  ),
   Error: object({
     code: { ...text, description: 'Stable: invalid_input, store_failed, run_not_found, ...' },
     message: { ...text, description: 'What was expected, what came, and what to do.' },

@@ -1,12 +1,13 @@
 /** A run that is read again and again while its page is open. */
 import { useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { Store } from 'quark-sdk';
+import { isQuarkError, type Store } from 'quark-sdk';
 import { isGrowing } from '../../dropped/dropped-files.ts';
 import { keepPolling } from '../../parts/polling.ts';
 import { adding, setterOf } from '../../parts/signals.ts';
 import { afterPaint, nextTurn } from '../../parts/turns.ts';
 import { RunFeed } from '../../series/run-feed.ts';
+import { seriesReader, type ReadSeries } from '../../series/series-reader.ts';
 
 const LIVE_POLL_MS = 1000;
 const ENDED_POLL_MS = 5000;
@@ -14,6 +15,19 @@ const ENDED_POLL_MS = 5000;
 const GROWING_POLL_MS = 200;
 /** How often curves are drawn while a long run is read. */
 const SHOW_EVERY_MS = 200;
+
+/** What reads samples in a worker, whose code comes when it is needed; on this thread where no worker can be had. */
+function samplesOf(store: Store): ReadSeries {
+  return async (query) => {
+    try {
+      const { samplesInWorker } = await import('../../dropped/analysis.ts');
+      return await samplesInWorker(store)(query);
+    } catch (error) {
+      if (isQuarkError(error)) throw error;
+      return seriesReader(store)(query);
+    }
+  };
+}
 
 /** A run that is being read. */
 export type RunWatch = {
@@ -59,6 +73,7 @@ export function useRunWatch(
     return () => {
       reading.abort();
       stop();
+      feed.peek()?.close();
     };
   }, [store, runId, attempt.value]);
   return { feed, revision, nowMs, error, retry: adding(attempt, 1) };
@@ -75,7 +90,7 @@ async function readOn(
   signal: AbortSignal,
 ): Promise<void> {
   let hasNews = feed.peek() === undefined;
-  const known = feed.peek() ?? (await RunFeed.open(store, runId));
+  const known = feed.peek() ?? (await RunFeed.open(store, runId, samplesOf(store)));
   let shownAtMs = 0;
   const show = (): void => {
     if (signal.aborted) return;
@@ -86,6 +101,11 @@ async function readOn(
     error.value = undefined;
     shownAtMs = performance.now();
   };
+  // What somebody looks at comes between two polls.
+  known.follow(() => {
+    hasNews = true;
+    show();
+  });
   if (hasNews) show();
   else hasNews = (await known.poll()).metrics;
   shownAtMs = performance.now();

@@ -3,10 +3,11 @@
  * answered again as long as the segments are the same.
  */
 import { RunNotFoundError, SessionStoreError } from '../../base/errors.ts';
-import { checkCurveQuery, metricSegments, curveSegments } from '../../read/curves.ts';
+import { checkCurveQuery, metricSegments, curveSegments, namesOf } from '../../read/curves.ts';
+import { encodeCurves } from '../../wire/curve-messages.ts';
 import type { CurveQuery } from '../../store/curves.ts';
 import type { SegmentManifest } from '../../store/store.ts';
-import { jsonBytes, signalOf } from '../http/answers.ts';
+import { json, jsonBytes, signalOf } from '../http/answers.ts';
 import { LOCAL_COMPUTE, partsOf } from '../jobs/jobs.ts';
 import type { StoreAsked, StoreRouteParts } from './store-routes.ts';
 
@@ -24,7 +25,7 @@ export async function answerCurves(
 ): Promise<Response> {
   const { store, takeRoom, notes, compute = LOCAL_COMPUTE } = scope;
   const signal = signalOf(context);
-  const { key, buckets = DEFAULT_BUCKETS, ...rest } = asked;
+  const { key, buckets = DEFAULT_BUCKETS, names, ...rest } = asked;
   const keys = key === undefined ? {} : { metricKeys: key };
   const query: CurveQuery = { ...rest, ...keys, ...params, buckets };
   checkCurveQuery(query);
@@ -32,6 +33,7 @@ export async function answerCurves(
   const manifests = curveSegments(query, listed);
   if (manifests.length === 0 && (await store.findRun(query.runId)) === undefined)
     throw new RunNotFoundError(query.runId, 'this store');
+  if (names === 1) return json(context, encodeCurves(namesOf(listed)));
   // The guarded store has shown these segments to this client. Curves computed for another client of the space are the same.
   const name = curvesName(curves.spaceOf(scope), query, manifests);
   const answer = await curves.once(name, signal, async () => {
