@@ -8,8 +8,8 @@ import { overviewSeries, readCurvesOf } from './overview.ts';
 import type { PageSeriesRead, ReadSeries } from './series-reader.ts';
 import { SeriesSet, type SampleSeries } from './series.ts';
 
-/** Metrics of one overview: about as many as a screen shows. */
-const SCREEN = 16;
+/** Metrics of one overview: the first rows of charts do not wait for those below them. */
+const OVERVIEW_KEYS = 8;
 /** Metrics whose samples are read at a time: what comes onto the screen waits for no more. */
 const WHOLE_KEYS = 4;
 /** How long nothing new has come onto the screen before all samples of what is there are read, in milliseconds. */
@@ -23,6 +23,8 @@ const MOST_HELD = 2_500_000;
 type Wanted = {
   readonly key: string;
   askedAtMs: number;
+  /** Those that came onto the screen together: what came last is read first, from the first chart on. */
+  burst: number;
   /** Undefined: not read yet. */
   overview: SampleSeries | undefined;
   /** Whether nothing could be read: it is not asked for again. */
@@ -53,8 +55,9 @@ export type WantedSource = {
 export class WantedSeries {
   readonly #from: WantedSource;
   readonly #known = new Map<string, Wanted>();
-  /** Without an overview, those asked for last at the end. */
+  /** Without an overview. */
   readonly #waiting = new Set<Wanted>();
+  #burst = 0;
   #isReading = false;
   #isClosed = false;
   /** When points arrived last: what is on the screen has been asked for since. */
@@ -92,6 +95,7 @@ export class WantedSeries {
     const one = known ?? {
       key,
       askedAtMs: 0,
+      burst: 0,
       overview: undefined,
       isMissing: false,
       next: 0,
@@ -100,6 +104,7 @@ export class WantedSeries {
     one.askedAtMs = performance.now();
     if (one.isMissing || one.next > 0) return;
     if (one.overview === undefined) {
+      one.burst = this.#burst;
       this.#waiting.delete(one);
       this.#waiting.add(one);
     }
@@ -112,13 +117,18 @@ export class WantedSeries {
     await nextTurn();
     while (!this.#isClosed)
       try {
-        if (this.#waiting.size > 0) await this.#readOverview([...this.#waiting].slice(-SCREEN));
+        if (this.#waiting.size > 0) await this.#readOverview(this.#nextWaiting());
         else if (!(await this.#readOn())) break;
       } catch (error) {
         this.#from.onFailure(error);
         await pause(RETRY_MS);
       }
     this.#isReading = false;
+  }
+
+  #nextWaiting(): readonly Wanted[] {
+    this.#burst += 1;
+    return [...this.#waiting].toSorted((a, b) => b.burst - a.burst).slice(0, OVERVIEW_KEYS);
   }
 
   /** All samples of some metrics that have been on the screen for a while; false where there are none. */

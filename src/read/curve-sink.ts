@@ -163,32 +163,46 @@ export class CurveSink implements SegmentVisitor {
       addRows(dictionary[0] ?? '', 'byStep', steps, rowCount);
       return;
     }
-    const { withStep, withTime } = this.#rowsByKey(batch, steps);
+    const rowsOf = this.#rowsByKey(batch, steps);
     for (const [at, key] of dictionary.entries()) {
-      const stepRows = withStep[at] ?? [];
-      const timeRows = withTime[at] ?? [];
-      if (stepRows.length > 0 && steps !== undefined)
-        addRows(key, 'byStep', steps, Int32Array.from(stepRows));
-      if (timeRows.length > 0)
-        addRows(key, 'byTime', timesMs ?? sequences, Int32Array.from(timeRows));
+      const stepRows = rowsOf(2 * at);
+      const timeRows = rowsOf(2 * at + 1);
+      if (stepRows.length > 0 && steps !== undefined) addRows(key, 'byStep', steps, stepRows);
+      if (timeRows.length > 0) addRows(key, 'byTime', timesMs ?? sequences, timeRows);
     }
   }
 
-  /** Rows of each key of the batch that are wanted: those with a step, and those that have only a time. */
-  #rowsByKey(
-    batch: RowBatch,
-    steps: Float64Array | undefined,
-  ): Record<'withStep' | 'withTime', readonly (readonly number[])[]> {
+  /** Rows of each key of the batch that is wanted: under twice its index those with a step, after it those that have only a time. */
+  #rowsByKey(batch: RowBatch, steps: Float64Array | undefined): (slot: number) => Int32Array {
     const { dictionary, indices } = keyColumn(batch);
-    const withStep = dictionary.map((): number[] => []);
-    const withTime = dictionary.map((): number[] => []);
-    for (let row = 0; row < batch.rowCount; row++) {
+    const { rowCount } = batch;
+    const isWanted = Uint8Array.from(dictionary, (key) =>
+      this.#wanted?.has(key) === false ? 0 : 1,
+    );
+    const slots = new Int32Array(rowCount).fill(-1);
+    const starts = new Int32Array(2 * dictionary.length + 1);
+    for (let row = 0; row < rowCount; row++) {
+      const index = indices[row] ?? 0;
+      if (isWanted[index] !== 1) continue;
       const step = steps?.[row] ?? Number.NaN;
       const hasStep = !Number.isNaN(step);
       if (this.#isCut && !(hasStep && step >= this.#stepMin && step <= this.#stepMax)) continue;
-      (hasStep ? withStep : withTime)[indices[row] ?? 0]?.push(row);
+      const slot = 2 * index + (hasStep ? 0 : 1);
+      slots[row] = slot;
+      starts[slot + 1] = (starts[slot + 1] ?? 0) + 1;
     }
-    return { withStep, withTime };
+    for (let slot = 0; slot + 1 < starts.length; slot++)
+      starts[slot + 1] = (starts[slot + 1] ?? 0) + (starts[slot] ?? 0);
+    const rows = new Int32Array(starts.at(-1) ?? 0);
+    const next = starts.slice();
+    for (let row = 0; row < rowCount; row++) {
+      const slot = slots[row] ?? -1;
+      if (slot < 0) continue;
+      const at = next[slot] ?? 0;
+      rows[at] = row;
+      next[slot] = at + 1;
+    }
+    return (slot) => rows.subarray(starts[slot] ?? 0, starts[slot + 1] ?? 0);
   }
 
   /** The metrics that are left out because there is no room for more. */

@@ -241,7 +241,10 @@ function withSequences(opened: readonly OpenedSegment[]): RowBatch {
   );
 }
 
-/** Row numbers of each merged segment: ordered by key when there are many rows, by sequence within a key. */
+/**
+ * Row numbers of each merged segment: ordered by key when there are many rows, by sequence within a key. Keys are in the order of their
+ * names: those that are shown beside each other are in few segments.
+ */
 async function cutRows(
   table: TableDefinition,
   rows: RowBatch,
@@ -256,7 +259,9 @@ async function cutRows(
       : rows.columns.get(table.storedNames.get(table.keyColumn) ?? '');
   const isKeyed = keyColumn?.kind === 'key' && rows.rowCount > CUT_ROWS;
   const keyCount = isKeyed ? keyColumn.dictionary.length + 1 : 1;
-  const keyOf = (row: number): number => (isKeyed ? (keyColumn.indices[row] ?? -1) + 1 : 0);
+  const ranks = isKeyed ? ranksOf(keyColumn.dictionary) : new Int32Array(0);
+  const keyOf = (row: number): number =>
+    isKeyed ? (ranks[keyColumn.indices[row] ?? -1] ?? -1) + 1 : 0;
   const starts = new Int32Array(keyCount + 1);
   for (let row = 0; row < rows.rowCount; row++) {
     const slot = keyOf(row) + 1;
@@ -290,6 +295,16 @@ async function cutRows(
   }
   if (from < rows.rowCount) cuts.push(order.subarray(from));
   return cuts;
+}
+
+/** The position of each key in the order of their names. */
+function ranksOf(dictionary: readonly string[]): Int32Array {
+  const ranks = new Int32Array(dictionary.length);
+  const byName = [...dictionary.keys()].toSorted((a, b) =>
+    (dictionary[a] ?? '') < (dictionary[b] ?? '') ? -1 : 1,
+  );
+  for (const [rank, index] of byName.entries()) ranks[index] = rank;
+  return ranks;
 }
 
 function sortBySequence(rows: Int32Array, sequences: Float64Array): void {
