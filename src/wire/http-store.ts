@@ -305,11 +305,10 @@ class HttpStore implements StoreDriver {
   };
 
   readonly readCurves: ConnectedStore['readCurves'] = async (query) => {
-    const { runId, buckets, metricKeys: key, namesOnly, rowsMin, stepMax, stepMin } = query;
-    const names = namesOnly === true ? 1 : undefined;
+    const { runId, metricKeys: key, namesOnly, ...rest } = query;
     const answer = await this.#client.json('GET /runs/:runId/curves', {
       params: { runId },
-      query: { buckets, stepMin, stepMax, rowsMin, names, key },
+      query: { ...rest, names: namesOnly === true ? 1 : undefined, key },
     });
     return decodeCurves(answer);
   };
