@@ -10,7 +10,7 @@ const BUCKETS = 1_200;
 const BUCKETS_OF_SEVERAL = 600;
 
 /** The names and counts of the metrics of a run, where the store tells them without reading rows. */
-export async function readNames(store: Store, runId: string): Promise<RunCurves | undefined> {
+export async function readMetricNames(store: Store, runId: string): Promise<RunCurves | undefined> {
   try {
     return await store.readCurves?.({ runId, buckets: 1, namesOnly: true });
   } catch {

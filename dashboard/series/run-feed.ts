@@ -7,7 +7,7 @@ import {
   type RunReader,
   type Store,
 } from 'quark-sdk';
-import { overviewSeries, readNames, readOverview } from './overview.ts';
+import { overviewSeries, readMetricNames, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
@@ -92,7 +92,7 @@ export class RunFeed {
     ]);
     const feed = new RunFeed({ reader, window, windowReader, readSamples });
     const isOne = Object.keys(reader.run.metricSummaries).length <= OVERVIEW_METRICS;
-    const found = isOne ? undefined : await readNames(store, runId);
+    const found = isOne ? undefined : await readMetricNames(store, runId);
     const overview = isOne ? await readOverview(store, runId) : undefined;
     if (found?.names !== undefined && found.rowCount >= WANTED_FROM_ROWS) feed.#want(found.names);
     else if (overview !== undefined) feed.#show(overview);
@@ -247,7 +247,7 @@ export class RunFeed {
     const nowMs = performance.now();
     if (nowMs - this.#namedAtMs >= NAMES_EVERY_MS) {
       this.#namedAtMs = nowMs;
-      const found = await readNames(this.#reader.store, this.run.id);
+      const found = await readMetricNames(this.#reader.store, this.run.id);
       if (found?.names !== undefined) wanted.announce(found.names);
     }
     await wanted.poll();
