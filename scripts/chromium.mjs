@@ -10,6 +10,7 @@ import { createRequire } from 'node:module';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
+import { tarEntries } from './tar.mjs';
 
 const require = createRequire(import.meta.url);
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -76,23 +77,18 @@ async function playwrightPath() {
   }
 }
 
-/** Unpacks plain ustar: the archives hold short names, files and folders, nothing else. */
+/** Unpacks an archive into a folder, and nowhere else. */
 function untar(archive, folder) {
-  const text = (start, end) => archive.toString('latin1', start, end).replace(/\0.*$/s, '').trim();
-  for (let at = 0; at + 512 <= archive.length && archive[at] !== 0;) {
-    const name = text(at, at + 100);
-    const size = Number.parseInt(text(at + 124, at + 136), 8) || 0;
-    const kind = text(at + 156, at + 157);
+  for (const { name, isFolder, content } of tarEntries(archive)) {
     const target = resolve(folder, name);
     if (!target.startsWith(resolve(folder) + sep) && target !== resolve(folder)) {
       throw new Error(`The archive wants to write outside of its folder: ${name}`);
     }
-    if (kind === '5') mkdirSync(target, { recursive: true });
-    else if (kind === '0' || kind === '') {
+    if (isFolder) mkdirSync(target, { recursive: true });
+    else {
       mkdirSync(dirname(target), { recursive: true });
-      writeFileSync(target, archive.subarray(at + 512, at + 512 + size), { mode: 0o755 });
+      writeFileSync(target, content, { mode: 0o755 });
     }
-    at += 512 + Math.ceil(size / 512) * 512;
   }
 }
 

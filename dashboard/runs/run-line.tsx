@@ -3,7 +3,7 @@ import type { FoundGroup, FoundRun } from 'quark-sdk/workspace';
 import type { JSX } from 'preact';
 import { RunMenu } from '../changes/run-actions.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { formatCount, shortId } from '../parts/format.ts';
+import { formatDuration, shortId } from '../parts/format.ts';
 import type { MenuItem } from '../parts/menu.tsx';
 import { t, tn } from '../parts/t.ts';
 import {
@@ -285,7 +285,7 @@ function meanText(group: FoundGroup, column: ListColumn): string | undefined {
 }
 
 function statisticText(path: string, value: number): string {
-  return path === 'durationMs' ? `${formatCount(value / 1000)} s` : numberText(path, value);
+  return path === 'durationMs' ? formatDuration(value) : numberText(path, value);
 }
 
 function meanTip(group: FoundGroup, column: ListColumn): string | undefined {

@@ -17,7 +17,7 @@ export function GuessGrid(): JSX.Element | null {
   return (
     <section class="guesses" aria-label={t('Validation images')}>
       <header class="row spread baseline medium">
-        <h2>{t('What it sees')}</h2>
+        <h2>{t('Predictions')}</h2>
         <span class="quiet">
           {known.length === 0
             ? t('not trained yet')

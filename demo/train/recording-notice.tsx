@@ -55,11 +55,14 @@ function Stopped(props: {
 function waitText(forMs: number, bufferedRows: number, droppedRows: number): string {
   const values = { span: formatDuration(forMs), rows: countText(bufferedRows, 'row') };
   return droppedRows === 0
-    ? t('For {span}. {rows} in memory. Keep this tab open.', values)
-    : t('For {span}. {rows} in memory, {dropped} dropped. Keep this tab open.', {
-        ...values,
-        dropped: countText(droppedRows, 'row'),
-      });
+    ? t('It stopped {span} ago. {rows} wait in memory: keep this tab open.', values)
+    : t(
+        'It stopped {span} ago. {rows} wait in memory, {dropped} were dropped: keep this tab open.',
+        {
+          ...values,
+          dropped: countText(droppedRows, 'row'),
+        },
+      );
 }
 
 function pastText({ droppedRows, kind, lostRows }: RecordingProblem): string {

@@ -66,7 +66,7 @@ export default function TrainPage({ store, resumeRunId }: TrainPageProps): JSX.E
         <h1>{t('Train in this tab')}</h1>
         <p class="page-sub">
           {t(
-            'A small convolutional network learns 1,797 handwritten digits. Everything it reports is recorded in this browser, and read back from there for the curves.',
+            'A small convolutional network learns to read 1,797 handwritten digits. What it records is stored in this browser, and the curves are drawn from there.',
           )}{' '}
           <a class="link" href="./DIGITS.md">
             {t('About the data')}

@@ -41,9 +41,9 @@ function alone(cause: AlertRecord): AlertGroup {
 
 function stateText(count: number, problem: unknown, isLive: boolean): string {
   if (problem !== undefined)
-    return t('Nobody watches this training: {error}', { error: errorText(problem) });
+    return t('There are no alerts, as the rules could not be loaded: {error}', {
+      error: errorText(problem),
+    });
   if (count > 0) return formatCount(count);
-  return isLive
-    ? t('Nothing so far that needs looking at.')
-    : t('Nothing was found that needs looking at.');
+  return isLive ? t('No alerts so far.') : t('No alerts.');
 }

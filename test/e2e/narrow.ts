@@ -1,5 +1,5 @@
 /** What of a page does not fit into the width of its window. */
-import type { Page } from 'playwright';
+import type { Frame, Page } from 'playwright';
 
 /** A way in which somebody's browser writes wider than the one that the page was drawn with. */
 export type Writing = { readonly name: string; readonly css: string };
@@ -35,7 +35,7 @@ export const WIDTHS: readonly number[] = [320, 390];
 const STYLE_ID = 'writing-of-the-test';
 
 /** Makes the page be written so from now on. */
-export async function writeAs(page: Page, { css }: Writing): Promise<void> {
+export async function writeAs(page: Page | Frame, { css }: Writing): Promise<void> {
   await page.evaluate(
     ({ id, text }) => {
       // A sheet made by script is no inline style: it works under any policy of the page.
@@ -53,7 +53,7 @@ export async function writeAs(page: Page, { css }: Writing): Promise<void> {
  * How far the page can be scrolled sideways, and which elements reach beyond the window. What lies in a box with a
  * scroll bar of its own may reach beyond it; what is cut off by its box may not.
  */
-export async function beyondWindow(page: Page): Promise<readonly string[]> {
+export async function beyondWindow(page: Page | Frame): Promise<readonly string[]> {
   return page.evaluate(() => {
     const width = document.documentElement.clientWidth;
     const found: string[] = [];

@@ -1,7 +1,7 @@
-// What is missing after tabs were closed in the middle of a training, and what a full quota costs, in Chromium, Firefox and
-// WebKitGTK. Needs a build (`npm run build`). An engine that is not installed is skipped, with the package to install.
+// What is missing after tabs were closed in the middle of a training, what a full quota costs, and whether the dashboard works, in
+// Chromium, Firefox and WebKitGTK. Needs a build (`npm run build`). An engine that is not installed is skipped, with the package to install.
 //
-//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--reloads 30] [--no-quota]
+//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--reloads 30] [--no-quota] [--no-dashboard]
 //
 // A recorder logs a row every 10 ms and tells the server, right after `log` has returned, how many rows there are. The tab
 // is closed at a random moment; the next start has to find every row that the server heard of, in order, each once. Pages that
@@ -9,6 +9,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { closeDisplay, ENGINES, withBrowser, withProfile } from './browsers.mjs';
+import { testDashboard } from './dashboard.mjs';
 import { reloadPages, resumeTogether } from './resumes.mjs';
 import { startSite } from './site.mjs';
 
@@ -38,6 +39,7 @@ const { values: options } = parseArgs({
     restarts: { type: 'string', default: '12' },
     reloads: { type: 'string', default: '30' },
     'no-quota': { type: 'boolean', default: false },
+    'no-dashboard': { type: 'boolean', default: false },
   },
 });
 const engines = options.engines.split(',');
@@ -237,6 +239,7 @@ async function testEngine(engine, site) {
   }
   for (const phase of options['no-quota'] ? [] : ['start', 'middle', 'end'])
     await check(`${engine}, quota full at the ${phase}`, () => fillQuota(engine, phase, site));
+  if (!options['no-dashboard']) await testDashboard(engine, check);
 }
 
 const site = await startSite();

@@ -5,19 +5,29 @@ import { parseMarkdown } from './blocks.ts';
 import type { MarkdownBlock, MarkdownItem, MarkdownSpan } from './tree.ts';
 import './style.css';
 
-/** A text as it was meant. Headings begin one below `topLevel`, as the page has its own. */
+/** A text as it was meant. Its highest heading is one of level `topLevel`, as the page has headings of its own above it. */
 export function Markdown(props: {
   readonly text: string;
-  /** The level of the first heading of the text on the page; default 3. */
+  /** The level of the highest heading of the text on the page; default 3. */
   readonly topLevel?: number;
 }): JSX.Element {
   const { text, topLevel = 3 } = props;
   const blocks = useMemo(() => parseMarkdown(text), [text]);
+  const highest = Math.min(6, ...levelsOf(blocks));
   return (
     <div class="markdown breakable" dir="auto">
-      <Blocks blocks={blocks} topLevel={topLevel} />
+      <Blocks blocks={blocks} topLevel={topLevel - highest + 1} />
     </div>
   );
+}
+
+/** The levels of all headings, also of those in quotes and lists. */
+function levelsOf(blocks: readonly MarkdownBlock[]): number[] {
+  return blocks.flatMap((block) => {
+    if (block.kind === 'heading') return [block.level];
+    if (block.kind === 'quote') return levelsOf(block.blocks);
+    return block.kind === 'list' ? block.items.flatMap((item) => levelsOf(item.blocks)) : [];
+  });
 }
 
 function Blocks(props: {

@@ -306,6 +306,6 @@ function sayNothing(isAssessed: boolean, isKnown: boolean, isSilenced: boolean):
   if (isKnown) return t('All that was found is acknowledged or silenced.');
   if (isSilenced) return t('All that was found is silenced.');
   return isAssessed
-    ? t('Nothing was found that needs looking at.')
+    ? t('No alerts.')
     : t('Nothing was found, as the training could not be judged.');
 }

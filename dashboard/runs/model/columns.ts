@@ -36,7 +36,7 @@ const WIDTHS: Readonly<Record<string, number>> = {
   groups: 160,
   notes: 240,
   description: 240,
-  durationMs: 112,
+  durationMs: 128,
   startedAt: 124,
   endedAt: 124,
   updatedAt: 124,

@@ -1,0 +1,322 @@
+/**
+ * Every view of the page: under the rules of axe, in several widths and fonts, by keys, and without motion. `npm test` opens each once;
+ * `npm run test:long` in every theme, width and font.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { EventLogger, MetricsLogger, openStorage, TrainingSession, type Store } from 'quark-sdk';
+import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { saveReport } from 'quark-sdk/workspace';
+import { carriedFontScript } from '../../scripts/carried-font.mjs';
+import { viewsOf, type ShownRuns } from '../../scripts/images/views.mjs';
+import { quark } from '../cli/fake-io.ts';
+import { recordToldRuns } from '../support/told-run.ts';
+import { recordMediaRun } from '../support/media-run.ts';
+import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
+import { longTest } from '../support/long.ts';
+import { movingParts, walkByTab, withoutKeys } from './by-keys.ts';
+import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
+import { serveFolder, type FileServer } from './file-server.ts';
+import { beyondWindow, writeAs } from './narrow.ts';
+import { FONTS, hasFont, wrongTexts } from './text-boxes.ts';
+
+const LIMIT_MS = 480_000;
+const LONG_LIMIT_MS = 2_400_000;
+const WIDTHS = [390, 768, 1024, 1440, 2560];
+const HEIGHT = 900;
+/** A shift of the layout that nobody sees as one; the sum of a page. */
+const MAX_SHIFT = 0.02;
+
+let folder: string;
+let browser: Browser;
+let store: Store;
+let server: ServedStore;
+let site: FileServer;
+let axe: string;
+let shown: ShownRuns;
+
+async function record(at: number): Promise<string> {
+  const session = await TrainingSession.startRun({
+    project: 'digits',
+    storage: store,
+    tags: ['baseline', 'a-tag-that-is-longer-than-any-column-of-a-table-can-be'],
+    config: { optimizer: { name: 'adam', rate: 0.001 }, layers: [64, 10] },
+    handleSignals: false,
+  });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 300; step += 1) {
+    metrics.log('train/loss', 2 * Math.exp(-step / 80) + at / 10, { step });
+    if (step % 50 === 49) metrics.log('val/loss', 2 * Math.exp(-step / 90) + at / 9, { step });
+  }
+  await writeProbeRows(session, {
+    layers: [0, 1, 2, 50, 100].map((step) => layerRow({ moduleName: 'conv', step, mean: step })),
+  });
+  new EventLogger(session).log('runtime_error', {
+    severity: 'error',
+    step: 299,
+    payload: { message: 'CUDA out of memory', stack: 'at train' },
+  });
+  await session.endRun(at === 0 ? 'failed' : 'completed');
+  return session.runId;
+}
+
+/** Text, a chart and a table. */
+async function writeReport(): Promise<string> {
+  const done = await saveReport(store, 'digits', {
+    title: 'Which of the three is best, and why nobody saw it before',
+    blocks: [
+      { kind: 'text', text: '## Found\n\nThe *first*.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |' },
+      { kind: 'chart', metric: 'train/loss', where: '' },
+      { kind: 'runs', where: '', columns: ['status', 'config.optimizer.name', 'startedAt'] },
+    ],
+  });
+  if (done.kind !== 'updated') throw new Error('The report was not saved.');
+  return done.report.id;
+}
+
+/** A gallery, and beside it somebody's page with a run in it. */
+async function shareRuns(runId: string): Promise<FileServer> {
+  const done = await quark(['gallery', 'site', '--title', 'Our digits'], { cwd: folder });
+  expect(done).toMatchObject({ code: 0 });
+  return serveFolder(join(folder, 'site'), '/', {
+    'post.html': `<!doctype html><html lang="en"><title>Post</title><main><h1>Post</h1>
+    <script type="module" src="./quark-run.js"></script>
+    <quark-run src="runs/${runId}.quark" height="420"></quark-run></main>`,
+  });
+}
+
+beforeAll(async () => {
+  checkBuilt();
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  folder = await mkdtemp(join(tmpdir(), 'quark-every-view-'));
+  store = await openStorage(folder);
+  const media = await recordMediaRun(store, { name: 'media' });
+  const profiled = (await recordToldRuns(store, 200)).runId;
+  const compared = [await record(0), await record(1), await record(2)];
+  const first = compared[0] ?? '';
+  shown = {
+    compared,
+    media,
+    profiled,
+    probed: { id: first, layer: 'conv' },
+    broken: first,
+    batches: first,
+    report: { project: 'digits', id: await writeReport() },
+    group: 'config.optimizer.name',
+  };
+  site = await shareRuns(first);
+  server = await serveStore({ store, dashboardDir: DEMO_DIR, changes: true });
+  browser = await launchBrowser();
+}, LIMIT_MS);
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+  await server?.close();
+  await store?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A view under its whole address. */
+type Opened = { readonly name: string; readonly url: string; readonly sign: string };
+
+const views = (): readonly Opened[] => [
+  ...[
+    ...viewsOf(shown),
+    { name: 'no layers', hash: `#/runs/${shown.profiled}?view=layers`, sign: '.how-to' },
+    { name: 'no machine', hash: `#/runs/${shown.broken}?view=machine`, sign: '.how-to' },
+    { name: 'nowhere', hash: '#/nowhere', sign: '.notice' },
+    { name: 'no such run', hash: '#/runs/run_none', sign: '.notice' },
+  ].map(({ name, hash, sign }) => ({ name, url: server.changeUrl + hash, sign })),
+  { name: 'gallery', url: site.url, sign: '.run-row .spark path' },
+  { name: 'embedded', url: `${site.url}post.html`, sign: '.panel canvas' },
+];
+
+/** The page of a view, or the frame in it that shows the run. */
+async function frameOf(page: Page): Promise<Page | Frame> {
+  if (!page.url().endsWith('post.html')) return page;
+  const frame = await (await page.waitForSelector('quark-run iframe')).contentFrame();
+  if (frame === null) throw new Error('The element has no frame.');
+  return frame;
+}
+
+/** Opens every view in a tab of its own. */
+async function eachView(
+  options: BrowserContextOptions,
+  work: (frame: Page | Frame, name: string, page: Page) => Promise<void>,
+  chosen: readonly Opened[] = views(),
+): Promise<void> {
+  // The policy of the page lets no script of a test in.
+  const context = await browser.newContext({
+    bypassCSP: true,
+    reducedMotion: 'reduce',
+    locale: 'en-US',
+    ...options,
+  });
+  await context.addInitScript({ content: carriedFontScript() });
+  await context.addInitScript(watchShifts);
+  try {
+    for (const { name, url, sign } of chosen) {
+      const page = await context.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
+      await page.goto(url);
+      const frame = await frameOf(page);
+      await frame.locator(sign).first().waitFor();
+      await work(frame, name, page);
+      await page.close();
+    }
+  } finally {
+    await context.close();
+  }
+}
+
+/** Runs in the page: adds up how far what is on screen moved by itself. */
+function watchShifts(): void {
+  Reflect.set(globalThis, 'shiftOfPage', 0);
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      if (Reflect.get(entry, 'hadRecentInput') === true) continue;
+      const sum =
+        Number(Reflect.get(globalThis, 'shiftOfPage')) + Number(Reflect.get(entry, 'value'));
+      Reflect.set(globalThis, 'shiftOfPage', sum);
+    }
+  }).observe({ type: 'layout-shift', buffered: true });
+}
+
+const shiftOf = (frame: Page | Frame): Promise<number> =>
+  frame.evaluate(() => Number(Reflect.get(globalThis, 'shiftOfPage')));
+
+async function violationsOf(frame: Page | Frame): Promise<readonly string[]> {
+  await frame.evaluate(axe);
+  return frame.evaluate(async () => {
+    type Found = { violations: { id: string; nodes: { target: string[] }[] }[] };
+    const run: () => Promise<Found> = Reflect.get(Reflect.get(globalThis, 'axe'), 'run');
+    const { violations } = await run();
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ target }) => `${id}: ${target.join(' ')}`),
+    );
+  });
+}
+
+/** What does not fit. Charts take a new width a moment later, so what is wrong may come right. */
+async function expectFits(frame: Page | Frame, what: string): Promise<void> {
+  await expect
+    .poll(async () => [...(await beyondWindow(frame)), ...(await wrongTexts(frame))], {
+      message: what,
+      timeout: 20_000,
+    })
+    .toEqual([]);
+}
+
+/** Dialogs over the list and over a run: the button or the key that opens each, and what it is called. */
+const DIALOGS: readonly (readonly [of: 'list' | 'run', opener: string, dialog: RegExp])[] = [
+  ['list', 'Columns', /^Columns$/],
+  ['list', 'Export', /Export/],
+  ['list', 'key Control+k', /./],
+  ['list', 'key ?', /^Keys$/],
+  ['run', 'Settings of loss', /./],
+  ['run', 'Marks and notes', /./],
+  ['run', 'Report', /^Report/],
+];
+
+/** Opens every dialog. */
+async function eachDialog(
+  options: BrowserContextOptions,
+  work: (page: Page, name: string) => Promise<void>,
+): Promise<void> {
+  for (const [of, opener, name] of DIALOGS) {
+    const url = `${server.changeUrl}${of === 'list' ? '#/' : `#/runs/${shown.profiled}`}`;
+    const sign = of === 'list' ? '.run-row .spark path' : '.panel canvas';
+    await eachView(
+      options,
+      async (_frame, _name, page) => {
+        if (opener.startsWith('key ')) await page.keyboard.press(opener.slice(4));
+        else await page.getByRole('button', { name: opener, exact: true }).first().click();
+        await page.getByRole('dialog', { name }).waitFor();
+        await work(page, opener);
+      },
+      [{ name: opener, url, sign }],
+    );
+  }
+}
+
+it(
+  'breaks no rule of axe, fits, is used by keys and stands still in any view',
+  { timeout: LIMIT_MS },
+  async () => {
+    const size = { viewport: { width: 1024, height: HEIGHT } };
+    const wrong: string[] = [];
+    await eachView({ ...size, colorScheme: 'light' }, async (frame, name) => {
+      const found = [
+        ...(await violationsOf(frame)),
+        ...(await withoutKeys(frame)),
+        ...(await movingParts(frame)),
+      ];
+      wrong.push(...found.map((one) => `${name}: ${one}`));
+      await expectFits(frame, name);
+    });
+    await eachDialog({ ...size, colorScheme: 'light' }, async (page, name) => {
+      wrong.push(...(await violationsOf(page)).map((one) => `${name}: ${one}`));
+    });
+    expect(wrong).toEqual([]);
+  },
+);
+
+it('keeps its layout on a phone while it loads', { timeout: LIMIT_MS }, async () => {
+  const chosen = views().filter(({ name }) => ['runs', 'run', 'compare'].includes(name));
+  const shifts: Record<string, number> = {};
+  await eachView(
+    { viewport: { width: 390, height: 844 } },
+    async (frame, name) => {
+      shifts[name] = await shiftOf(frame);
+    },
+    chosen,
+  );
+  expect(Object.entries(shifts).filter(([, sum]) => sum >= MAX_SHIFT)).toEqual([]);
+});
+
+longTest('breaks no rule of axe in any theme and width', { timeout: LONG_LIMIT_MS }, async () => {
+  const wrong: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of WIDTHS) {
+      const options = { colorScheme, viewport: { width, height: HEIGHT } };
+      const check = async (frame: Page | Frame, name: string): Promise<void> => {
+        const found = await violationsOf(frame);
+        wrong.push(...found.map((one) => `${name} ${colorScheme} ${width}: ${one}`));
+      };
+      await eachView(options, check);
+      if (width > 768) await eachDialog(options, check);
+    }
+  expect(wrong).toEqual([]);
+});
+
+longTest('fits into any width, in any font', { timeout: LONG_LIMIT_MS }, async () => {
+  await eachView({}, async (frame, name, page) => {
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: HEIGHT });
+      for (const font of FONTS) {
+        if (!(await hasFont(page, font.family))) {
+          console.log(`${font.name} is not installed, so nothing was measured in it`);
+          continue;
+        }
+        await writeAs(frame, {
+          name: font.name,
+          css: `:root { --font: "${font.family}" !important; }`,
+        });
+        await expectFits(frame, `${name}, ${width} px, ${font.name}`);
+      }
+    }
+  });
+});
+
+longTest('is walked through by Tab in any view', { timeout: LONG_LIMIT_MS }, async () => {
+  const wrong: string[] = [];
+  for (const width of [390, 1440])
+    await eachView({ viewport: { width, height: HEIGHT } }, async (_frame, name, page) => {
+      wrong.push(...(await walkByTab(page)).map((one) => `${name} ${width}: ${one}`));
+    });
+  expect(wrong).toEqual([]);
+});
