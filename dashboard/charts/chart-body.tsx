@@ -6,7 +6,7 @@ import { formatCount, formatValue } from '../parts/format.ts';
 import { t, tn } from '../parts/t.ts';
 import { pannedRange, zoomedRange } from './plot/chart-range.ts';
 import type { ChartState } from './chart-state.ts';
-import { Legend, type ShownCurve } from './legend.tsx';
+import { curveName, Legend } from './legend.tsx';
 import { followGestures } from './plot/gestures.ts';
 import { MarkLayer } from './mark-layer.tsx';
 import { shareOf } from './plot/plot-frame.ts';
@@ -20,7 +20,7 @@ const PAN_STEP = 0.25;
 
 /** Legend and plot of a chart. */
 export function ChartBody({ chart }: { readonly chart: ChartState }): JSX.Element {
-  const { curves, drawn, extent, host, pointer, props } = chart;
+  const { drawn, extent, host, pointer, props } = chart;
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
@@ -40,7 +40,7 @@ export function ChartBody({ chart }: { readonly chart: ChartState }): JSX.Elemen
           class="chart"
           tabIndex={0}
           role="img"
-          aria-label={describe(props.group.title, curves.value)}
+          aria-label={describe(chart)}
           onKeyDown={(event) => {
             if (event.ctrlKey || event.metaKey || event.altKey) return;
             if (actByKey(chart, event.key, event.shiftKey)) event.preventDefault();
@@ -148,8 +148,11 @@ function movePointer(chart: ChartState, direction: 1 | -1): void {
   if (next !== undefined) chart.pointAt(next);
 }
 
-function describe(title: string, curves: readonly ShownCurve[]): string {
-  const parts = curves.map(({ key, points, series }) => {
+function describe(chart: ChartState): string {
+  const { title } = chart.props.group;
+  const parts = chart.curves.value.map(({ key: id, points, series }) => {
+    // The whole name of a metric; a curve of a run is known by the name of the run.
+    const key = chart.props.ownerOf === undefined ? id : curveName(chart, id);
     const last = points.ys.at(-1);
     const count = series.standsFor?.sampleCount ?? points.ys.length;
     const values = { key, count: formatCount(count) };

@@ -1,5 +1,5 @@
 /** What one chart shows and where it stands: its curves, its range, and the drawing that follows them. */
-import type { ChartSettings } from 'quark-sdk/workspace';
+import type { ChartAxis, ChartSettings } from 'quark-sdk/workspace';
 import {
   untracked,
   useComputed,
@@ -52,7 +52,10 @@ const LINKED: ChartLink = { id: ALL_PANELS, keys: undefined };
 /** What a chart shows, and how. */
 export type ChartProps = {
   readonly group: MetricGroup;
-  readonly series: { readonly get: (key: string) => SampleSeries | undefined };
+  /** Curves by their keys; a mean of several is made for the axis that it is drawn on. */
+  readonly series: { readonly get: (key: string, axis: ChartAxis) => SampleSeries | undefined };
+  /** What a curve is hidden with, such as all curves of a run; unless given, each is hidden by itself. */
+  readonly ownerOf?: (key: string) => string;
   /** The metric that an axis goes by, for a curve; that of `series` unless given. */
   readonly axisMetricOf?: (key: string, metric: string) => SampleSeries | undefined;
   readonly view: ChartView;
@@ -68,7 +71,7 @@ export type ChartProps = {
   /** Called with the style that somebody chose for a curve; without it none can be chosen. */
   readonly onStyle?: (key: string, style: CurveStyle) => void;
   /** The band around a curve that is the mean of others. */
-  readonly spreadOf?: (key: string) => CurveSpread | undefined;
+  readonly spreadOf?: (key: string, axis: ChartAxis) => CurveSpread | undefined;
   /** Spans of the x axis that are coloured. */
   readonly bands?: ReadonlySignal<readonly ChartBand[]>;
   /** What happened at steps: alerts, phases, events, notes. */
@@ -202,20 +205,20 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
     const byOf = (key: string): SampleSeries | undefined => {
       if (metric === undefined) return undefined;
       return props.axisMetricOf === undefined
-        ? series.get(metric)
+        ? series.get(metric, 'step')
         : props.axisMetricOf(key, metric);
     };
     drawing.add(curves, () => {
       const made = colored.flatMap(({ key, style, color }): ShownCurve[] => {
-        const one = series.get(key);
+        const one = series.get(key, axis);
         if (one === undefined) return [];
-        const isHidden = hidden.has(key);
+        const isHidden = hidden.has(props.ownerOf?.(key) ?? key);
         const points = placedOn(axis, { series: one, by: byOf(key), ...originOf(key) });
         if (points === undefined) return [];
         const amount = isHidden ? 0 : smoothing.amount;
         const curve = curveOf(key, color, points, { ...smoothing, amount }, width);
         const hasAll = one.standsFor === undefined;
-        const spread = props.spreadOf?.(key);
+        const spread = props.spreadOf?.(key, axis);
         return [{ ...curve, hasAll, style, isHidden, series: one, spread }];
       });
       if (metric !== undefined) measure(measured, made);

@@ -1,5 +1,4 @@
 /** The legend of a chart. */
-import type { ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { formatMetric } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -32,7 +31,7 @@ export function curveName({ props }: Pick<ChartState, 'props'>, key: string): st
 /** Names, colours and values: at the pointer, else the last ones. Pressing a name hides its curve; with Alt, or by S, the others. */
 export function Legend({ chart }: { readonly chart: ChartState }): JSX.Element {
   const { curves, props, range, settings } = chart;
-  const { onStyle, view } = props;
+  const { onStyle, ownerOf = (key: string): string => key, view } = props;
   const cursor = view.cursor.value;
   const x = cursor?.axis === settings.value.axis ? cursor.x : undefined;
   return (
@@ -52,9 +51,15 @@ export function Legend({ chart }: { readonly chart: ChartState }): JSX.Element {
             title={legendHint(name, curve.isHidden)}
             hasSwatch={onStyle === undefined}
             onToggle={() => {
-              view.hidden.value = toggled(view.hidden.value, key);
+              view.hidden.value = toggled(view.hidden.value, ownerOf(key));
             }}
-            onSolo={() => showOnly(view, curves, key)}
+            onSolo={() =>
+              showOnly(
+                view,
+                curves.peek().map((one) => ownerOf(one.key)),
+                ownerOf(key),
+              )
+            }
           />
         );
         const href = props.hrefOf?.(key);
@@ -90,13 +95,8 @@ function legendHint(name: string, isHidden: boolean): string {
     : t('Hide {name}. With Alt, or S: show it alone', { name });
 }
 
-/** Hides all curves of the chart but one; all are shown where that one is alone already. */
-function showOnly(
-  { hidden }: ChartView,
-  curves: ReadonlySignal<readonly ShownCurve[]>,
-  key: string,
-): void {
-  const keys = curves.peek().map((curve) => curve.key);
+/** Hides all of these but one; all are shown where that one is alone already. */
+function showOnly({ hidden }: ChartView, keys: readonly string[], key: string): void {
   const others = keys.filter((one) => one !== key);
   const isAlone = !hidden.peek().has(key) && others.every((one) => hidden.peek().has(one));
   const next = new Set(hidden.peek());

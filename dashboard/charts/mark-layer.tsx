@@ -86,7 +86,9 @@ function MarkButton(props: {
   return (
     <a
       href={href}
-      aria-label={t('{mark}. Show what it rests on', { mark: `${props.position}: ${said}` })}
+      aria-label={t('{mark}. Show what it rests on', {
+        mark: `${props.position}: ${said.replace(/\.$/, '')}`,
+      })}
       {...shared}
     >
       {inside}

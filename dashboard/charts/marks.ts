@@ -65,8 +65,10 @@ function byCurve(
     points.rows === undefined
       ? nearestIndex(column, wanted)
       : nearestRow(column, points.rows, wanted);
-  const isKnown = Number.isFinite(column[points.rows?.[at] ?? at] ?? Number.NaN);
-  return isKnown ? points.xs[at] : undefined;
+  const valueAt = (index: number): number => column[points.rows?.[index] ?? index] ?? Number.NaN;
+  // Further away than the curve is long, its nearest point says nothing.
+  const length = Math.max(1, Math.abs(valueAt(points.xs.length - 1) - valueAt(0)));
+  return Math.abs(valueAt(at) - wanted) <= length ? points.xs[at] : undefined;
 }
 
 function nearestRow(column: Float64Array, rows: Int32Array, wanted: number): number {

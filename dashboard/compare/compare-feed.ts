@@ -113,15 +113,18 @@ export class CompareFeed {
       scale: (series ?? new SeriesSet()).epochScale,
     };
   }
-  /** From the first to the last point of a metric of any run, or of all metrics that are read. */
-  extent(axis: XAxis, metric?: string): PointRange {
+  /** From the first to the last point of these metrics of any run, or of all metrics that are read. */
+  extent(axis: XAxis, metrics?: readonly string[]): PointRange {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
-    const batches = metric === undefined ? this.#batches : [this.#batchOf(metric)];
+    const batches =
+      metrics === undefined
+        ? this.#batches
+        : new Set(metrics.flatMap((metric) => this.#batchOf(metric) ?? []));
     for (const batch of batches)
-      for (const [runId, { series }] of batch?.runs ?? []) {
+      for (const [runId, { series }] of batch.runs) {
         const { startMs } = this.originOf(runId);
-        const range = series.extent(axis, startMs, metric === undefined ? undefined : [metric]);
+        const range = series.extent(axis, startMs, metrics);
         min = Math.min(min, range?.min ?? min);
         max = Math.max(max, range?.max ?? max);
       }

@@ -32,6 +32,9 @@ const DASHES: readonly { readonly name: () => string; readonly pattern: readonly
   { name: () => t('dotted'), pattern: [1.5, 3.5] },
 ];
 
+/** How many kinds of lines there are. */
+export const DASH_COUNT: number = DASHES.length;
+
 /** How a curve is drawn: two that differ in neither are not told apart. */
 export type CurveStyle = {
   /** Index in the palette. */

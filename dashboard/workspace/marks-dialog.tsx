@@ -22,12 +22,13 @@ export type NoteAccess = {
 /** Switches of the kinds, the notes, and a new one. */
 export function MarksDialog(props: {
   readonly state: WorkspaceState;
-  readonly access: NoteAccess;
+  /** Undefined where the charts are of several runs: their notes are on the page of each. */
+  readonly access: NoteAccess | undefined;
   readonly onClose: () => void;
 }): JSX.Element {
   const { access, onClose, state } = props;
   return (
-    <PageDialog title={t('Marks and notes')} onClose={onClose}>
+    <PageDialog title={access === undefined ? t('Marks') : t('Marks and notes')} onClose={onClose}>
       <fieldset class="row wrap gap-12">
         <legend class="quiet small">{t('Marked in the charts')}</legend>
         <MarkSwitches
@@ -35,6 +36,14 @@ export function MarksDialog(props: {
           onChange={(hiddenMarks) => state.edit((view) => ({ ...view, hiddenMarks }))}
         />
       </fieldset>
+      {access !== undefined && <NoteList access={access} />}
+    </PageDialog>
+  );
+}
+
+function NoteList({ access }: { readonly access: NoteAccess }): JSX.Element {
+  return (
+    <>
       {access.refusal === undefined ? (
         <NewNote access={access} />
       ) : (
@@ -55,7 +64,7 @@ export function MarksDialog(props: {
           </li>
         ))}
       </ul>
-    </PageDialog>
+    </>
   );
 }
 

@@ -21,6 +21,8 @@ export function WorkspaceBar(props: {
   readonly hiddenCount: number;
   /** Whether there are marks to choose from. */
   readonly hasMarks: boolean;
+  /** Whether notes can be read there. */
+  readonly hasNotes: boolean;
 }): JSX.Element {
   const { hiddenCount, open, search, state } = props;
   return (
@@ -44,7 +46,7 @@ export function WorkspaceBar(props: {
       </Button>
       {props.hasMarks && (
         <Button isSmall aria-haspopup="dialog" onClick={setting(open, { kind: 'marks' })}>
-          {t('Marks and notes')}
+          {props.hasNotes ? t('Marks and notes') : t('Marks')}
         </Button>
       )}
       {state.past.value.length > 0 && (

@@ -1,7 +1,7 @@
 /** A panel of a workspace: drawn while it is near the screen, moved by drag and by keys. */
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { chartSettings, type ChartChoices, type ChartSettings } from 'quark-sdk/workspace';
 import { Badges } from '../charts/chart-badges.tsx';
 import { ChartBody } from '../charts/chart-body.tsx';
@@ -9,6 +9,7 @@ import { ChartSave } from '../charts/chart-save.tsx';
 import { useChart, type ChartLink, type ChartProps } from '../charts/chart-state.ts';
 
 import { ALL_PANELS } from '../charts/chart-view.ts';
+import { metricOfAxis } from '../charts/plot/chart-settings.ts';
 import { IconButton } from '../parts/controls.tsx';
 import { useOnScreen } from '../parts/hooks.ts';
 import { t } from '../parts/t.ts';
@@ -23,6 +24,15 @@ export const WHOLE_WIDTH = 6;
 export type PanelSource = Omit<ChartProps, 'group' | 'settings'> & {
   /** What the workspace says of charts. */
   readonly choices: ReadonlySignal<ChartChoices>;
+  readonly several?: SeveralCurves;
+};
+
+/** Metrics that have several curves each. */
+export type SeveralCurves = {
+  /** Keys of the curves of metrics and formulas. Another object where other curves are drawn. */
+  readonly keysOf: (keys: readonly string[]) => readonly string[];
+  /** Called while `chart` is near the screen with the metrics and formulas that it needs, and with undefined when it leaves. */
+  readonly onNear: (chart: object, keys: readonly string[] | undefined) => void;
 };
 
 /** What is done with a panel. */
@@ -83,6 +93,7 @@ export function WorkspacePanel(props: WorkspacePanelProps): JSX.Element {
       data-spans={width > 1 && width < WHOLE_WIDTH}
       data-tall={panel.height !== undefined}
       data-group={shown.id}
+      data-metrics={shown.keys.length}
       data-drop={dragged.value?.over === shown.id}
       data-dragged={dragged.value?.id === shown.id}
       aria-label={shown.title}
@@ -99,6 +110,7 @@ function DrawnPanel(props: WorkspacePanelProps): JSX.Element {
   const settings = useSettings(props);
   const link = useLink(props);
   const chart = useChart({ ...chartPropsOf(props), link, settings });
+  useNearness(props, settings);
   const isWide = (shown.panel.width ?? 1) >= WHOLE_WIDTH;
   return (
     <>
@@ -182,6 +194,7 @@ export function FullPanel(
   const settings = useSettings(props);
   const link = useLink(props);
   const chart = useChart({ ...chartPropsOf(props), link, settings });
+  useNearness(props, settings);
   return (
     <div class="panel panel-full">
       <ChartBody chart={chart} />
@@ -194,7 +207,8 @@ function chartPropsOf({
   source,
 }: Pick<WorkspacePanelProps, 'shown' | 'source'>): ChartProps {
   const { id, keys, title } = shown;
-  const { nameOf } = source;
+  const { nameOf, several } = source;
+  if (several !== undefined) return { ...source, group: { id, title, keys: several.keysOf(keys) } };
   return {
     ...source,
     group: { id, title, keys },
@@ -203,6 +217,21 @@ function chartPropsOf({
       return nameOf?.(key) ?? legendName(key, title);
     },
   };
+}
+
+/** Says what the chart needs for as long as it is there: its metrics, and that of its axis. */
+function useNearness(
+  { shown, source }: Pick<WorkspacePanelProps, 'shown' | 'source'>,
+  settings: ReadonlySignal<ChartSettings>,
+): void {
+  const { several } = source;
+  const axis = metricOfAxis(settings.value.axis);
+  useEffect(() => {
+    if (several === undefined) return undefined;
+    const chart = {};
+    several.onNear(chart, axis === undefined ? shown.keys : [...shown.keys, axis]);
+    return () => several.onNear(chart, undefined);
+  }, [several, shown.keys.join('|'), axis]);
 }
 
 function useSettings({

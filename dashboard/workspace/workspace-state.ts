@@ -27,11 +27,18 @@ const MAX_REMEMBERED_CHARS = 300_000;
 /** Changes of the layout that can be taken back. */
 const MOST_PAST = 50;
 
+/** The page that a workspace is on: what it begins with, and under which name this browser remembers what is not saved. */
+export type WorkspaceKind = { readonly id: string; readonly empty: ChartsView };
+
+const OF_RUNS: WorkspaceKind = { id: 'layout', empty: EMPTY_VIEW };
+
 /** What a workspace is made of. */
 export type WorkspaceParts = {
   readonly store: Store;
   readonly project: string;
   readonly charts: ChartView;
+  /** Unless given, that of the page of a run. */
+  readonly kind?: WorkspaceKind;
 };
 
 /** See the top of this file. */
@@ -39,7 +46,7 @@ export class WorkspaceState {
   readonly project: string;
   readonly charts: ChartView;
   /** What is shown: as saved, or changed since. */
-  readonly view: Signal<ChartsView> = signal(EMPTY_VIEW);
+  readonly view: Signal<ChartsView>;
   /** The saved view that it began from; undefined: what comes by itself. */
   readonly saved: Signal<SavedView | undefined> = signal(undefined);
   readonly views: Signal<readonly SavedViewHeader[]> = signal([]);
@@ -59,15 +66,18 @@ export class WorkspaceState {
   #named = '';
   readonly #store: Store;
   readonly #stored: ReturnType<typeof storedText>;
+  readonly #empty: ChartsView;
 
-  constructor({ store, project, charts }: WorkspaceParts) {
+  constructor({ store, project, charts, kind = OF_RUNS }: WorkspaceParts) {
+    this.#empty = kind.empty;
+    this.view = signal(kind.empty);
     this.#store = store;
     this.project = project;
     this.charts = charts;
-    this.#stored = storedText(`quark.layout.${project}`);
+    this.#stored = storedText(`quark.${kind.id}.${project}`);
     this.isChanged = computed(() => {
       const { value: saved } = this.saved;
-      if (saved === undefined) return hasContent(this.view.value);
+      if (saved === undefined) return contentOf(this.view.value) !== contentOf(kind.empty);
       return contentOf(this.current()) !== contentOf(saidOf(saved.view));
     });
     this.choices = computed(() => {
@@ -142,7 +152,7 @@ export class WorkspaceState {
         this.saved.value = undefined;
         this.#call('');
         this.past.value = [];
-        this.view.value = EMPTY_VIEW;
+        this.view.value = this.#empty;
         return;
       }
       const found = await readView(this.#store, this.project, name);
@@ -195,7 +205,7 @@ export class WorkspaceState {
   /** Back to what is saved, or to what comes by itself. */
   reset(): void {
     const { value: saved } = this.saved;
-    if (saved === undefined) this.edit(() => EMPTY_VIEW);
+    if (saved === undefined) this.edit(() => this.#empty);
     else this.#show(saved);
   }
 
@@ -275,11 +285,6 @@ export class WorkspaceState {
 
 function noView(name: string): string {
   return t('There is no view “{name}”.', { name });
-}
-
-/** Whether somebody has changed anything of what comes by itself. */
-function hasContent({ name: _name, sections, ...rest }: ChartsView): boolean {
-  return sections.length > 0 || Object.keys(rest).length > 0;
 }
 
 function contentOf({ name: _name, ...content }: ChartsView): string {

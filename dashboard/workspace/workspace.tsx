@@ -21,7 +21,7 @@ import { t } from '../parts/t.ts';
 import { AddPanel, searchOf } from './add-panel.tsx';
 import { PageDialog } from './dialog.tsx';
 import { changePanel, changeSection, dropPanel, shiftPanel } from './edit-layout.ts';
-import { FormulaSource, type SeriesSource } from './formula-series.ts';
+import { FormulaSource } from './formula-series.ts';
 import { shownLayout, type Layout, type ShownPanel, type ShownSection } from './layout.ts';
 import { MarksDialog, type NoteAccess } from './marks-dialog.tsx';
 import { PanelDialog, SectionDialog } from './panel-dialog.tsx';
@@ -33,8 +33,9 @@ import {
   type Dragged,
   type PanelActions,
   type PanelSource,
+  type SeveralCurves,
 } from './workspace-panel.tsx';
-import { WorkspaceState } from './workspace-state.ts';
+import { WorkspaceState, type WorkspaceKind } from './workspace-state.ts';
 import './workspace.css';
 
 /** What a workspace shows, and where its views are saved. */
@@ -42,7 +43,14 @@ export type WorkspaceProps = {
   readonly store: Store;
   readonly project: string;
   readonly charts: ChartView;
-  readonly series: SeriesSource;
+  /** The metrics, or where each has several curves, those by their own keys. */
+  readonly series: ChartProps['series'];
+  /** Where each metric has several curves, such as those of several runs; `context` and `drawing` then know their keys. */
+  readonly several?: SeveralCurves;
+  /** What unsaved changes are remembered by in this browser, and what is shown without any; unless given, those of the page of a run. */
+  readonly kind?: WorkspaceKind;
+  /** What charts are searched by; unless given, a search of its own. */
+  readonly search?: Signal<string>;
   /** Keys of the metrics that there are; the same list as long as none comes. */
   readonly keys: ReadonlySignal<readonly string[]>;
   readonly context: ReadonlySignal<PanelContext>;
@@ -50,7 +58,15 @@ export type WorkspaceProps = {
   readonly drawing?: Partial<
     Pick<
       ChartProps,
-      'axisMetricOf' | 'bands' | 'hrefOf' | 'marks' | 'nameOf' | 'onStyle' | 'styleOf'
+      | 'axisMetricOf'
+      | 'bands'
+      | 'hrefOf'
+      | 'marks'
+      | 'nameOf'
+      | 'onStyle'
+      | 'ownerOf'
+      | 'spreadOf'
+      | 'styleOf'
     >
   >;
   /** How much of a long run has been read, 0 to 1, while the charts show an overview of it. */
@@ -63,12 +79,13 @@ export type WorkspaceProps = {
 
 /** The toolbar, the pinned panels, and the sections. */
 export function Workspace(props: WorkspaceProps): JSX.Element {
-  const { charts, project, store } = props;
+  const { charts, kind, project, store } = props;
   const state = useMemo(
-    () => new WorkspaceState({ store, project, charts }),
-    [store, project, charts],
+    () => new WorkspaceState({ store, project, charts, ...(kind === undefined ? {} : { kind }) }),
+    [store, project, charts, kind],
   );
-  const search = useSignal('');
+  const ownSearch = useSignal('');
+  const { search = ownSearch } = props;
   const open = useSignal<OpenDialog | undefined>(undefined);
   useAddressed('find', search, plainText());
   useAddressed('layout', state.name, plainText());
@@ -97,7 +114,8 @@ export function Workspace(props: WorkspaceProps): JSX.Element {
         search={search}
         open={open}
         hiddenCount={layout.value.hidden.length}
-        hasMarks={props.notes !== undefined}
+        hasMarks={props.drawing?.marks !== undefined}
+        hasNotes={props.notes !== undefined}
       />
       {layout.value.pinned.length > 0 && (
         <section class="workspace-section" aria-label={t('Pinned')}>
@@ -174,8 +192,11 @@ type Parts = WorkspaceProps & {
 
 /** Metrics and formulas, with the extents of formulas those of their metrics. */
 function useSource(props: WorkspaceProps, { choices }: WorkspaceState): PanelSource {
-  const { charts, context, drawing, series } = props;
-  const formulas = useMemo(() => new FormulaSource(series), [series]);
+  const { charts, context, drawing, series, several } = props;
+  const formulas = useMemo(
+    () => new FormulaSource({ get: (key) => series.get(key, 'step') }),
+    [series],
+  );
   const ranged = useComputed((): PanelContext => {
     const given = context.value;
     return {
@@ -184,7 +205,9 @@ function useSource(props: WorkspaceProps, { choices }: WorkspaceState): PanelSou
         given.extentOf(axis, keys === undefined ? undefined : formulas.metricsOf(keys)),
     };
   });
-  return { ...drawing, series: formulas, view: charts, context: ranged, choices };
+  const shared = { ...drawing, view: charts, choices };
+  if (several !== undefined) return { ...shared, series, several, context };
+  return { ...shared, series: formulas, context: ranged };
 }
 
 function Section(
@@ -309,9 +332,7 @@ function Dialogs(props: Parts): JSX.Element | null {
     return <ViewsDialog state={state} refusal={props.refusal} onClose={onClose} />;
   if (now.kind === 'add') return <AddPanel state={state} keys={keys.value} onClose={onClose} />;
   if (now.kind === 'marks')
-    return props.notes === undefined ? null : (
-      <MarksDialog state={state} access={props.notes} onClose={onClose} />
-    );
+    return <MarksDialog state={state} access={props.notes} onClose={onClose} />;
   if (!('id' in now)) return <HiddenPanels {...props} onClose={onClose} />;
   if (now.kind === 'section') {
     const shown = sections.find(({ id }) => id === now.id);

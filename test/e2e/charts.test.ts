@@ -207,7 +207,7 @@ describe('the charts', () => {
     async () => {
       await page.goto(`${server.url}#/compare?runs=${runIds.slice(0, 3).join()}`);
       await panel(page, 'train/loss').waitFor();
-      await page.getByLabel('Search metrics').fill('optimizer');
+      await page.getByRole('searchbox', { name: 'Find charts' }).fill('optimizer');
       await expect.poll(() => panel(page, 'train/loss').count()).toBe(0);
       await panel(page, 'optimizer/lr').waitFor();
       await expect.poll(hash).toContain('find=optimizer');

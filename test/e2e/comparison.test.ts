@@ -38,6 +38,8 @@ async function record(store: Store, at: number): Promise<string> {
         metrics.log('val/loss', loss + 0.1, { step });
         metrics.log('val/latency', 10 / lr + seed, { step });
       }
+      if (at === 3)
+        await session.alert({ title: 'Half of the images are black', text: 'Look.', step: 20 });
       if (at === 4) throw new Error('CUDA out of memory: <b>2 GiB</b>');
     },
   );
@@ -92,13 +94,39 @@ describe('a comparison', () => {
     expect(await page.locator('.run-legend .run-end').innerText()).toContain(
       'CUDA out of memory: <b>2 GiB</b>',
     );
+    // An alert is marked with its run, and hidden with it.
+    const mark = panel(page, 'val/loss').locator('a.mark-alert.chart-mark');
+    await expect
+      .poll(() => mark.getAttribute('aria-label'))
+      .toMatch(/^step 20: Alert: lr0\.001-s1: Half of the images are black/);
+    await page
+      .locator('.run-legend')
+      .getByRole('button', { name: 'lr0.001-s1', exact: true })
+      .click();
+    await expect.poll(() => mark.count()).toBe(0);
+    // The same sections, settings and axes as on the page of a run.
+    await page.getByRole('button', { name: 'Settings of val/latency' }).click();
+    await page.getByRole('dialog').getByLabel('Horizontal axis').selectOption('metric:val/loss');
+    await page.getByRole('dialog').getByRole('button', { name: 'Pin to the top' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.reload();
+    const pinned = page.getByRole('region', { name: 'Pinned' }).locator('.panel');
+    await expect.poll(() => pinned.getAttribute('data-group')).toBe('val/latency');
+    await expect
+      .poll(
+        async () =>
+          (await pinned.locator('.chart').getAttribute('aria-label'))?.match(/60 points/g)?.length,
+      )
+      .toBe(12);
+    expect(await pinned.locator('.chart').getAttribute('data-drawn')).not.toBe('0');
     await page.getByLabel('Group by').selectOption('config.lr');
     await expect
       .poll(() => page.locator('.run-legend .legend-name').allInnerTexts())
       .toEqual(['lr=0.001', 'lr=0.01', 'lr=0.1']);
     await page.getByText('bands are 95 % confidence intervals').waitFor();
+    await panel(page, 'train/loss').scrollIntoViewIfNeeded();
     await expect
-      .poll(async () => (await chartLabel('train/loss')).match(/60 points/g)?.length)
+      .poll(async () => (await chartLabel('train/loss')).match(/lr=[\d.]+: 60 points/g)?.length)
       .toBe(3);
     await page.getByRole('radio', { name: 'Min to max' }).click();
     await page.getByText('bands go from the lowest run to the highest').waitFor();

@@ -1,10 +1,16 @@
-/** Every metric of the chosen runs, a chart each. */
-import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+/** Every metric of the chosen runs, a chart each, in the sections, views and settings that the charts of a run have. */
+import {
+  useComputed,
+  useSignal,
+  useSignalEffect,
+  type ReadonlySignal,
+  type Signal,
+} from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { ChartToolbar } from '../../charts/chart-toolbar.tsx';
-import { isPlainAxis, metricOfAxis } from '../../charts/plot/chart-settings.ts';
+import { writingRefusal } from '../../changes/write-rights.ts';
 import { useChartAddress } from '../../charts/chart-address.ts';
+import type { PanelContext } from '../../charts/chart-state.ts';
 import {
   createChartView,
   rememberChartView,
@@ -12,22 +18,25 @@ import {
   type ChartView,
 } from '../../charts/chart-view.ts';
 import { isGrowing } from '../../dropped/dropped-files.ts';
-import { formatCount } from '../../parts/format.ts';
 import { usePolling } from '../../parts/hooks.ts';
 import { ErrorNotice, Waiting, Warning } from '../../parts/notices.tsx';
-import { toggled } from '../../parts/signals.ts';
-import { t, tn } from '../../parts/t.ts';
+import { t } from '../../parts/t.ts';
+import { hrefOf } from '../../route/route.ts';
+import type { WorkspaceKind } from '../../workspace/workspace-state.ts';
+import { Workspace } from '../../workspace/workspace.tsx';
 import { MAX_COMPARED, MAX_GROUPED } from '../compare-feed.ts';
 import {
   comparedColumns,
+  type ComparedColumn,
   type ComparisonState,
   type ComparisonTabProps,
 } from '../comparison-state.ts';
-import { BandChoice, bandText, GroupChoice, hasText, SearchField } from '../group-controls.tsx';
+import { BandChoice, bandText, GroupChoice } from '../group-controls.tsx';
 import { giveStyles } from '../run-styles.ts';
-import { MetricSlot, type SlotProps } from './metric-slot.tsx';
+import { ComparedCurves } from './compared-curves.ts';
+import { comparedCurve, curveKeys } from './curve-keys.ts';
+import { useComparedMarks } from './compared-marks.ts';
 import { RunLegend } from './run-legend.tsx';
-import { metricSections, type MetricSection } from './sections.ts';
 import './style.css';
 
 const LIVE_POLL_MS = 2000;
@@ -37,6 +46,12 @@ const GROWING_POLL_MS = 300;
 const SHOW_EVERY_MS = 200;
 /** Charts that come on screen within this time are read together. */
 const GATHER_MS = 80;
+
+/** Of several runs, the loss of training and that of validation have a chart each. */
+const OF_COMPARISONS: WorkspaceKind = {
+  id: 'comparison',
+  empty: { name: 'view', sections: [], joinsSplits: false },
+};
 
 /** The tab. */
 export default function ChartsView({ state }: ComparisonTabProps): JSX.Element {
@@ -52,25 +67,24 @@ export default function ChartsView({ state }: ComparisonTabProps): JSX.Element {
     () => feed.show(runs.runIds, isGrouped ? MAX_GROUPED : MAX_COMPARED),
     [feed, isGrouped],
   );
-  const looked = useLooked(state, view);
+  const curves = useMemo(() => new ComparedCurves(state), [state]);
+  const looked = useLooked(state, curves);
   const { error, isRead, retry } = useReading(state, looked);
   useSignalEffect(() => {
     void state.curvesRevision.value;
     settleAxis(view, (axis) => feed.separates(axis));
   });
-  void state.curvesRevision.value;
-  const metrics = feed.metrics.map(({ key }) => key);
+  const metrics = useMetrics(state);
   if (error.value !== undefined && !isRead.value)
     return (
       <ErrorNotice title={t('The curves cannot be read')} error={error.value} onRetry={retry} />
     );
-  if (metrics.length === 0) {
+  if (metrics.value.length === 0) {
     if (!isRead.value) return <Waiting label={t('Reading the curves')} />;
     return <p class="quiet nothing">{t('These runs have no metrics.')}</p>;
   }
   return (
     <section class="comparison" aria-label={t('Charts')}>
-      <h2 class="sr-only">{t('Charts')}</h2>
       {error.value !== undefined && (
         <Warning>
           {t('New points cannot be read just now. What is shown was read before; trying again.')}
@@ -79,55 +93,116 @@ export default function ChartsView({ state }: ComparisonTabProps): JSX.Element {
       <div class="compare-controls row wrap gap-12">
         <GroupChoice state={state} />
         <BandChoice state={state} />
-        <SearchField state={state} label={t('Search metrics')} />
       </div>
       {isGrouped && <p class="quiet small band-text">{bandText(state.band.value)}</p>}
       <CapNote state={state} isGrouped={isGrouped} />
       <RunLegend state={state} columns={columns} view={view} />
-      <ChartToolbar view={view} metrics={isGrouped ? [] : metrics} />
-      <Sections
-        metrics={metrics.filter((metric) => hasText(metric, state.search.value))}
-        slot={{ state, columns, view, onNear: looked.set }}
+      <ComparedCharts
+        state={state}
+        columns={columns}
+        curves={curves}
+        view={view}
+        metrics={metrics}
+        onNear={looked.onNear}
       />
     </section>
   );
 }
 
+/** The metrics of the runs: the same list as long as none comes. */
+function useMetrics({ curvesRevision, feed }: ComparisonState): ReadonlySignal<readonly string[]> {
+  const text = useComputed(() => {
+    void curvesRevision.value;
+    return JSON.stringify(feed.metrics.map(({ key }) => key));
+  });
+  return useComputed((): readonly string[] => JSON.parse(text.value));
+}
+
+type ChartsProps = {
+  readonly state: ComparisonState;
+  readonly columns: readonly ComparedColumn[];
+  readonly curves: ComparedCurves;
+  readonly view: ChartView;
+  readonly metrics: ReadonlySignal<readonly string[]>;
+  readonly onNear: Looked['onNear'];
+};
+
+/** The charts: each has a curve of each run, or of each group of runs. */
+function ComparedCharts(props: ChartsProps): JSX.Element {
+  const { columns, curves, metrics, onNear, state, view } = props;
+  const { band, curvesRevision, grouping, recordsRevision, runs, store } = state;
+  curves.show(columns);
+  const isGrouped = grouping.value !== undefined;
+  const owners = columns.map(({ key }) => key);
+  const several = useMemo(
+    () => ({ keysOf: (keys: readonly string[]) => curveKeys(keys, owners), onNear }),
+    [curves, owners.join()],
+  );
+  const context = useComputed((): PanelContext => {
+    // Another band or other groups, and the runs of a group, are other curves.
+    void [band.value, grouping.value, recordsRevision.value];
+    return {
+      revision: curvesRevision.value,
+      originOf: (key) => curves.originOf(key),
+      extentOf: (axis, keys) => curves.extentOf(axis, keys),
+    };
+  });
+  const { bands, marks } = useComparedMarks(state, columns, view);
+  return (
+    <div class="compare-charts">
+      <Workspace
+        store={store}
+        project={runs.summaries[0]?.run.projectName ?? ''}
+        kind={OF_COMPARISONS}
+        charts={view}
+        series={curves}
+        several={several}
+        keys={metrics}
+        context={context}
+        search={state.search}
+        drawing={{
+          bands,
+          marks,
+          axisMetricOf: (key, metric) => curves.axisMetricOf(key, metric),
+          nameOf: (key) => curves.nameOf(key),
+          ownerOf: (key) => comparedCurve(key).owner,
+          spreadOf: (key, axis) => curves.spreadOf(key, axis),
+          styleOf: (key) => curves.styleOf(key),
+          ...(isGrouped
+            ? {}
+            : { hrefOf: (key) => hrefOf({ kind: 'run', runId: comparedCurve(key).owner }) }),
+        }}
+        refusal={writingRefusal(store, t('save views'))}
+      />
+    </div>
+  );
+}
+
 type Looked = {
   readonly metrics: Signal<ReadonlySet<string>>;
-  readonly set: (metric: string, isNear: boolean) => void;
+  readonly onNear: (chart: object, keys: readonly string[] | undefined) => void;
 };
 
 /** The metrics of charts that somebody is near. Those that come at the same time are one change. */
-function useLooked(state: ComparisonState, view: ChartView): Looked {
+function useLooked(state: ComparisonState, curves: ComparedCurves): Looked {
   const metrics = useSignal<ReadonlySet<string>>(new Set());
-  const near = useRef(new Set<string>());
+  const near = useRef(new Map<object, readonly string[]>());
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const tell = (): void => {
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      const axis = metricOfAxis(view.axis.peek());
-      metrics.value = new Set(axis === undefined ? near.current : [...near.current, axis]);
-      state.feed.want(metrics.value);
-    }, GATHER_MS);
-  };
-  useSignalEffect(() => {
-    // A group has no values of another metric to go by.
-    if (state.grouping.value !== undefined && !isPlainAxis(view.axis.value)) {
-      view.axis.value = 'step';
-      view.chosenAxis.value = 'step';
-    }
-    tell();
-  });
-  return {
-    metrics,
-    set: (metric, isNear) => {
-      if (isNear) near.current.add(metric);
-      else near.current.delete(metric);
-      tell();
-    },
-  };
+  const onNear = useMemo(
+    () =>
+      (chart: object, keys: readonly string[] | undefined): void => {
+        if (keys === undefined) near.current.delete(chart);
+        else near.current.set(chart, keys);
+        clearTimeout(timer.current);
+        timer.current = setTimeout(() => {
+          metrics.value = new Set(curves.metricsOf([...near.current.values()].flat()));
+          state.feed.want(metrics.value);
+        }, GATHER_MS);
+      },
+    [state, curves],
+  );
+  return { metrics, onNear };
 }
 
 function useReading(state: ComparisonState, looked: Looked): ReturnType<typeof usePolling> {
@@ -176,62 +251,4 @@ function CapNote(props: {
   ];
   if (lines.length === 0) return null;
   return <p class="quiet small cap-note">{lines.join(' ')}</p>;
-}
-
-function Sections(props: {
-  readonly metrics: readonly string[];
-  readonly slot: SlotProps;
-}): JSX.Element {
-  const { metrics, slot } = props;
-  const toggledIds = useSignal<ReadonlySet<string>>(new Set());
-  const sections = metricSections(metrics);
-  if (sections.length === 0)
-    return <p class="quiet nothing">{t('No metric has this in its name.')}</p>;
-  return (
-    <>
-      {sections.map((section) => (
-        <Section
-          key={section.id}
-          section={section}
-          slot={slot}
-          isOpen={section.isMachine === toggledIds.value.has(section.id)}
-          onToggle={() => {
-            toggledIds.value = toggled(toggledIds.value, section.id);
-          }}
-        />
-      ))}
-    </>
-  );
-}
-
-function Section(props: {
-  readonly section: MetricSection;
-  readonly slot: SlotProps;
-  readonly isOpen: boolean;
-  readonly onToggle: () => void;
-}): JSX.Element {
-  const { isOpen, onToggle, section, slot } = props;
-  const name = section.id === '' ? t('Training and validation') : section.id;
-  return (
-    <section class="chart-section" aria-label={name}>
-      <h3>
-        <button type="button" class="section-toggle" aria-expanded={isOpen} onClick={onToggle}>
-          <span class="section-arrow" aria-hidden="true" />
-          {name}
-          <span class="quiet">
-            {' '}
-            {formatCount(section.metrics.length)}
-            <span class="sr-only"> {tn(section.metrics.length, 'chart', 'charts')}</span>
-          </span>
-        </button>
-      </h3>
-      {isOpen && (
-        <div class="chart-grid compare-grid">
-          {section.metrics.map((metric) => (
-            <MetricSlot key={metric} metric={metric} {...slot} />
-          ))}
-        </div>
-      )}
-    </section>
-  );
 }

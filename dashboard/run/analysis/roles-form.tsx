@@ -6,7 +6,7 @@ import { Button } from '../../parts/controls.tsx';
 import { errorText, Warning } from '../../parts/notices.tsx';
 import type { RunFeed } from '../../series/run-feed.ts';
 import type { RunAnalysis } from '../../worker/run-analysis.ts';
-import { sayingRefusal } from './write-rights.ts';
+import { sayingRefusal } from '../../changes/write-rights.ts';
 import { t } from '../../parts/t.ts';
 
 /** Choices that are no metric. */

@@ -9,7 +9,7 @@ import { t } from '../../parts/t.ts';
 import { account } from '../../sources/server-access.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { saidOf, sayingOf, takingBack, type AlertsOfCause, type Saying } from './alert-changes.ts';
-import { sayingRefusal } from './write-rights.ts';
+import { sayingRefusal } from '../../changes/write-rights.ts';
 
 type Kind = Silence['kind'];
 

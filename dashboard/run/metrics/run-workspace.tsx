@@ -2,6 +2,7 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { addStepNote, removeStepNote, stepNotesOf, type StepNote } from 'quark-sdk/workspace';
+import { writingRefusal } from '../../changes/write-rights.ts';
 import { useChartAddress } from '../../charts/chart-address.ts';
 import { phaseBands } from '../../annotations/phase-bands.ts';
 import { runMarks } from '../../annotations/run-marks.ts';
@@ -11,11 +12,9 @@ import type { PanelContext } from '../../charts/chart-state.ts';
 import type { ChartMark } from '../../charts/marks.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
 import { t } from '../../parts/t.ts';
-import { needsKey } from '../../sources/server-access.ts';
-import { source } from '../../sources/sources.ts';
 import type { NoteAccess } from '../../workspace/marks-dialog.tsx';
 import { Workspace } from '../../workspace/workspace.tsx';
-import { sayingRefusal } from '../analysis/write-rights.ts';
+
 import { sayingCount } from '../analysis/alert-changes.ts';
 import type { TabProps } from '../feed/tab.ts';
 import { askingStamp, useAsked } from '../feed/use-asked.ts';
@@ -54,7 +53,7 @@ export function RunWorkspace(props: TabProps): JSX.Element {
   const noteAccess: NoteAccess = {
     ...notes.access,
     notes: notes.all.value,
-    refusal: refusalOf(store, t('write notes')),
+    refusal: writingRefusal(store, t('write notes')),
   };
   return (
     <Workspace
@@ -66,7 +65,7 @@ export function RunWorkspace(props: TabProps): JSX.Element {
       context={context}
       drawing={{ bands, marks }}
       readShare={feed.readShare}
-      refusal={refusalOf(store, t('save views'))}
+      refusal={writingRefusal(store, t('save views'))}
       notes={noteAccess}
     />
   );
@@ -128,11 +127,4 @@ function useNotes(
     },
   };
   return { all, access };
-}
-
-function refusalOf(store: Parameters<typeof sayingRefusal>[0], what: string): string | undefined {
-  const { id, uri } = source.value ?? {};
-  if (id !== 'files' && !needsKey(uri) && !store.isWritable)
-    return t('This server only shows runs. Views can be exported and imported as files.');
-  return sayingRefusal(store, what);
 }

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
 import { CompareFeed } from '../../../dashboard/compare/compare-feed.ts';
 import { ComparedRuns } from '../../../dashboard/compare/compared-runs.ts';
-import { GroupCurves } from '../../../dashboard/compare/charts/group-curves.ts';
-import { metricSections } from '../../../dashboard/compare/charts/sections.ts';
+import { ComparedCurves } from '../../../dashboard/compare/charts/compared-curves.ts';
+import { comparedCurve, curveKeys } from '../../../dashboard/compare/charts/curve-keys.ts';
+import { placedOn } from '../../../dashboard/charts/chart-data.ts';
+import { signal } from '@preact/signals';
 import { BRUSHES, brushByKey, goesThrough, withBrush } from '../../../dashboard/compare/brushes.ts';
 import { cutMiddle, quantityScale } from '../../../dashboard/compare/quantity-scale.ts';
 import { runs } from '../../support/property.ts';
@@ -81,18 +83,9 @@ it('parts of axes are written in an address and read from one that anybody wrote
   );
 });
 
-it('names are cut in the middle, and metrics are in sections by the beginning of theirs', () => {
+it('names are cut in the middle', () => {
   expect(cutMiddle('digits-lr0.001-seed-7', 11)).toBe('digit…eed-7');
   expect(cutMiddle('😀😀😀😀', 3)).toBe('😀…😀');
-  expect(
-    metricSections(['train/loss', 'val/loss', 'lr', 'optimizer/lr', 'system/ram/used']).map(
-      ({ id, isMachine, metrics }) => [id, metrics.length, isMachine],
-    ),
-  ).toEqual([
-    ['', 3, false],
-    ['optimizer', 1, false],
-    ['system', 1, true],
-  ]);
 });
 
 describe('compared runs', () => {
@@ -111,6 +104,7 @@ describe('compared runs', () => {
       for (let step = 0; step < 5; step += 1) {
         metrics.log('train/loss', seed * 2 + step, { step: step * 2 });
         metrics.log('val/loss', step, { step });
+        metrics.log('tokens', step * 100 * (seed + 1), { step: step * 2 });
       }
       await session.endRun();
       ids.push(session.runId);
@@ -130,14 +124,44 @@ describe('compared runs', () => {
     await feed.poll();
     expect(feed.isRead('train/loss')).toBe(true);
     expect(feed.get(ids[0] ?? '', 'val/loss')).toBeUndefined();
-    const curves = new GroupCurves(feed);
-    const query = { metric: 'train/loss', runIds: ids, axis: 'step', kind: 'range' } as const;
-    const curve = curves.get('g', query);
-    expect([...(curve?.series.steps ?? [])]).toEqual([0, 2, 4, 6, 8]);
-    expect([...(curve?.series.values ?? [])]).toEqual([1, 2, 3, 4, 5]);
-    expect([...(curve?.band.high ?? [])]).toEqual([2, 3, 4, 5, 6]);
-    expect(curves.get('g', query)).toBe(curve);
-    expect(curves.get('g', { ...query, metric: 'none' })).toBeUndefined();
+    const state: ConstructorParameters<typeof ComparedCurves>[0] = {
+      feed,
+      grouping: signal(undefined),
+      band: signal('range'),
+    };
+    const curves = new ComparedCurves(state);
+    const columns = ids.map((id, at) => ({ key: id, name: `s${at}`, runIds: [id] }));
+    curves.show(columns);
+    const [first = '', second = ''] = curveKeys(['train/loss'], ids);
+    expect(curves.get(first, 'step')).toBe(feed.get(ids[0] ?? '', 'train/loss'));
+    expect(curves.nameOf(second)).toBe('s1');
+    expect(curves.extentOf('step', [first])).toEqual({ min: 0, max: 8 });
+    const [, , other = ''] = curveKeys(['train/loss', '= val/loss * 2'], ids);
+    expect(comparedCurve(other)).toEqual({ owner: ids[0], metric: '= val/loss * 2', at: 1 });
+    expect(curves.nameOf(other)).toBe('s0 · val/loss * 2');
+    expect(curves.metricsOf(['= val/loss * 2'])).toEqual(['val/loss']);
+    feed.want(new Set(['train/loss', 'val/loss', 'tokens']));
+    await feed.poll();
+    expect([...(curves.get(other, 'step')?.values ?? [])]).toEqual([0, 2, 4, 6, 8]);
+
+    // Groups: the mean with its band, on any axis.
+    state.grouping.value = 'config';
+    curves.show([{ key: 'g', name: 'all', runIds: ids }]);
+    const [key = ''] = curveKeys(['train/loss'], ['g']);
+    const mean = curves.get(key, 'step');
+    expect([...(mean?.steps ?? [])]).toEqual([0, 2, 4, 6, 8]);
+    expect([...(mean?.values ?? [])]).toEqual([1, 2, 3, 4, 5]);
+    expect([...(curves.spreadOf(key, 'step')?.high ?? [])]).toEqual([2, 3, 4, 5, 6]);
+    expect(curves.get(key, 'step')).toBe(mean);
+    expect(curves.get(curveKeys(['none'], ['g'])[0] ?? '', 'step')).toBeUndefined();
+    // The loss of the first run is tokens / 100, that of the second 2 + tokens / 200.
+    const series = curves.get(key, 'metric:tokens');
+    const by = curves.axisMetricOf(key, 'tokens');
+    if (series === undefined) throw new Error('There is no mean.');
+    const placed = placedOn('metric:tokens', { series, by, ...curves.originOf(key) });
+    const at200 = placed?.xs.indexOf(200) ?? -1;
+    expect(placed?.ys[at200]).toBe((2 + 3) / 2);
+    expect(placed?.xs.at(-1)).toBe(800);
     await store.close();
   });
 });

@@ -1,8 +1,8 @@
 /** Whether something can be said of the run that is shown from this page, and why not. */
 import type { Store } from 'quark-sdk';
-import { t } from '../../parts/t.ts';
-import { account, needsKey } from '../../sources/server-access.ts';
-import { source } from '../../sources/sources.ts';
+import { t } from '../parts/t.ts';
+import { account, needsKey } from '../sources/server-access.ts';
+import { source } from '../sources/sources.ts';
 
 /**
  * Why nothing can be said, as a sentence; undefined where it can.
@@ -28,4 +28,12 @@ export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): s
     'This server only shows runs. To {what}, use the command line: "quark alerts ack", "quark silence", and --loss, --val with "quark analyze --save".',
     { what },
   );
+}
+
+/** Why views and notes cannot be written here, as a sentence; undefined where they can. */
+export function writingRefusal(store: Pick<Store, 'isWritable'>, what: string): string | undefined {
+  const { id, uri } = source.value ?? {};
+  if (id !== 'files' && !needsKey(uri) && !store.isWritable)
+    return t('This server only shows runs. Views can be exported and imported as files.');
+  return sayingRefusal(store, what);
 }
