@@ -11,7 +11,7 @@ import type {
   ReductionRequest,
   TensorSummary,
 } from '../../src/instruments/probes/model-source.ts';
-import { deadUnitsOf, histogramOf, summaryOf } from '../../src/instruments/probes/reductions.ts';
+import { deadUnitsOf, histogramOf, summaryOf } from '../../src/kernel/tensor/reductions.ts';
 import { runs } from '../support/property.ts';
 
 beforeAll(() => {

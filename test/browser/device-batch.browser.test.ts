@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { TfDeviceBatch } from '../../src/adapters/tfjs/device-batch.ts';
 import { TfTensorRef } from '../../src/adapters/tfjs/tfjs-tensor.ts';
 import type { DeviceResult, ReductionRequest } from '../../src/instruments/probes/model-source.ts';
-import { deadUnitsOf } from '../../src/instruments/probes/reductions.ts';
+import { deadUnitsOf } from '../../src/kernel/tensor/reductions.ts';
 
 beforeAll(async () => {
   tf.enableProdMode();

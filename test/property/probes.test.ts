@@ -3,11 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DeadUnits } from '../../src/instruments/probes/layer-rows.ts';
 import { OverheadBudget } from '../../src/instruments/probes/overhead-budget.ts';
-import {
-  DeadUnitSearch,
-  deadUnitsOf,
-  differenceOf,
-} from '../../src/instruments/probes/reductions.ts';
+import { DeadUnitSearch, deadUnitsOf, differenceOf } from '../../src/kernel/tensor/reductions.ts';
 import { runs } from '../support/property.ts';
 import { normal } from '../support/tensors.ts';
 

@@ -9,7 +9,7 @@ import type {
   TensorRef,
   TensorSummary,
 } from '../../instruments/probes/model-source.ts';
-import { sizeOf } from '../../instruments/probes/reductions.ts';
+import { sizeOf } from '../../kernel/tensor/reductions.ts';
 import { cosineFrom, histogramFrom, summaryOfChunks } from './device-numbers.ts';
 import { TfTensorRef } from './tfjs-tensor.ts';
 import { opsOf, type TfjsRuntime, type TfOps, type TfTensor } from './tfjs-types.ts';

@@ -5,7 +5,7 @@ import type {
   TensorHistogram,
   TensorSummary,
 } from '../../instruments/probes/model-source.ts';
-import { sizeOf } from '../../instruments/probes/reductions.ts';
+import { sizeOf } from '../../kernel/tensor/reductions.ts';
 import { CHUNK_NUMBERS, chunkCount, PAIR_NUMBERS } from './webgl-reductions.ts';
 
 type Merged = {

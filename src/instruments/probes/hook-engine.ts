@@ -16,7 +16,7 @@ import { DeadUnits, isSamePoint, layerRow, type LayerFinding } from './layer-row
 import type { CapturePoint, LayerWatch, ModelSource, TensorRef } from './model-source.ts';
 import type { ProbeWork } from './probe-work.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
-import { unitAxisOf } from './reductions.ts';
+import { unitAxisOf } from '../../kernel/tensor/reductions.ts';
 
 type OpenStep = {
   readonly position: ProbePosition;
@@ -86,7 +86,10 @@ export class HookEngine implements AsyncDisposable {
     };
     this.#instrument.open({
       drain: () => this.#drain(),
-      drainNow: () => this.#writer.drainNow(),
+      drainNow: () => {
+        this.#instrument.pending.finishNow();
+        this.#writer.drainNow();
+      },
       close: () => this.#end(),
     });
     this.#unwatch = source.watchLayers(this.#watch);

@@ -5,10 +5,7 @@
 import { QuarkError } from '../../base/errors.ts';
 import type { Kernel, TensorData, TensorPairStats, TensorStats } from '../../kernel/kernel.ts';
 import type { Kernels } from '../../kernel/tensor/kernels.ts';
-import { mergeTensorPairStats, mergeTensorStats } from '../../kernel/tensor/results.ts';
-import type { ReductionRequest, RetainedTensor, TensorRef, TensorSummary } from './model-source.ts';
 import {
-  copyOf,
   DeadUnitSearch,
   differenceOf,
   histogramOf,
@@ -16,10 +13,18 @@ import {
   sizeOf,
   summaryOf,
   typeOption,
-} from './reductions.ts';
-
-/** What was found of a change. */
-export type ChangeSummary = { readonly update: TensorSummary; readonly beforeNorm: number };
+} from '../../kernel/tensor/reductions.ts';
+import { mergeTensorPairStats, mergeTensorStats } from '../../kernel/tensor/results.ts';
+import {
+  changeHistogram,
+  ChangeSample,
+  finiteOrNull,
+  SLICE_LENGTH,
+  spans,
+  type ChangeSummary,
+} from '../../kernel/tensor/summaries.ts';
+import { copyOf } from './copies.ts';
+import type { ReductionRequest, RetainedTensor, TensorRef, TensorSummary } from './model-source.ts';
 
 /** How a reduction ends, once all its slices have been given to the kernels. */
 export type Ending = {
@@ -36,9 +41,6 @@ export interface LaterWork {
   /** Begins it anew; goes on by one slice each time it is asked. `inline` is for what is small. */
   slices(kernels: Kernel | Kernels, inline: Kernel): Generator<undefined, Ending, undefined>;
 }
-
-/** Elements taken at a time. */
-const SLICE_LENGTH = 1 << 17;
 
 /** A summary of one tensor. */
 export function summaryLater(
@@ -82,31 +84,22 @@ export function changeLater(
       const parts: (TensorStats | Promise<TensorStats>)[] = [];
       let squares = 0;
       const length = sizeOf(after.shape);
-      const sample: number[] = [];
-      // Whole slices give the sample its even spread.
-      const pace = histogram === null ? 0 : Math.max(1, length / histogram.maxValues);
-      let nextSample = 0;
+      const sample =
+        histogram === null
+          ? undefined
+          : new ChangeSample(length, histogram.maxValues, dataOf(after));
       for (const [from, to] of spans(length, SLICE_LENGTH)) {
         yield;
         const { update, beforeSquares } = differenceOf(dataOf(after), dataOf(before), from, to);
         squares += beforeSquares;
-        if (histogram !== null) {
-          for (; nextSample < to; nextSample += pace)
-            sample.push(update[Math.floor(nextSample) - from] ?? 0);
-        }
+        sample?.take(update, from);
         parts.push(watched(kernels.tensorStats(update, { epsilon, threshold })));
       }
       yield;
       const bins =
-        histogram === null
+        histogram === null || sample === undefined
           ? null
-          : histogramOf(
-              inline,
-              Float64Array.from(sample),
-              after.dtype,
-              histogram.bins,
-              histogram.maxValues,
-            );
+          : changeHistogram(inline, sample, histogram.bins);
       return ending(parts, (all) =>
         done({
           update: summaryOf(mergeTensorStats(all), null, bins),
@@ -157,12 +150,6 @@ function* unitSlices(
   return search.found;
 }
 
-/** Start and end of the spans that a length is divided into; a length of 0 has one empty span. */
-function* spans(length: number, step: number): Generator<readonly [number, number]> {
-  for (let from = 0; from === 0 || from < length; from += step)
-    yield [from, Math.min(length, from + step)];
-}
-
 function ending<P>(
   parts: readonly (P | Promise<P>)[],
   finish: (parts: readonly P[]) => void,
@@ -183,11 +170,6 @@ function ending<P>(
 function watched<P>(part: P | Promise<P>): P | Promise<P> {
   if (part instanceof Promise) part.catch(() => undefined);
   return part;
-}
-
-/** A number, or null where there is none. */
-export function finiteOrNull(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
 }
 
 /** @throws {QuarkError} `probe_failed` when a tensor is no longer in host memory */

@@ -3,7 +3,14 @@
  * network of one's own can be observed by implementing {@link ModelSource}: see `examples/plain-network.mjs`.
  */
 import type { TensorData } from '../../kernel/kernel.ts';
+import type { ReductionRequest, TensorSummary } from '../../kernel/tensor/summaries.ts';
 import type { HookDirection, ParameterRole } from '../../records/literals.ts';
+
+export type {
+  ReductionRequest,
+  TensorHistogram,
+  TensorSummary,
+} from '../../kernel/tensor/summaries.ts';
 
 /** A layer of the model. */
 export type LayerInfo = {
@@ -121,55 +128,6 @@ export interface ParameterWatch {
   /** Says that something could not be captured. */
   warn(trouble: SourceTrouble): void;
 }
-
-/** What to compute of a tensor. */
-export type ReductionRequest = {
-  /** Elements with |x| <= epsilon count as near zero. */
-  readonly epsilon: number;
-  /** Elements with |x| >= threshold count as saturated; null: not counted. */
-  readonly threshold: number | null;
-  /** Axis of the units whose deadness is wanted, from 0; null: not wanted. */
-  readonly unitAxis: number | null;
-  /** Bins of a histogram from the smallest to the largest element, and how many elements to count; null: none. */
-  readonly histogram: { readonly bins: number; readonly maxValues: number } | null;
-};
-
-/** Counts of a tensor's values in uniform bins. */
-export type TensorHistogram = {
-  /** Edges of the bins, ascending; one more than there are bins. */
-  readonly edges: Float64Array;
-  /** Elements a bin; every bin but the last excludes its upper edge. */
-  readonly counts: Float64Array;
-  /** Elements that were counted. */
-  readonly sampleCount: number;
-};
-
-/**
- * The numbers of a tensor. NaN and infinities are counted and take part in nothing else; where no element is finite,
- * mean, variance, extremes and ratios are null.
- */
-export type TensorSummary = {
-  readonly elementCount: number;
-  /** NaN and infinite elements. */
-  readonly nonFiniteCount: number;
-  readonly mean: number | null;
-  /** Population variance. */
-  readonly variance: number | null;
-  /** Population standard deviation. */
-  readonly std: number | null;
-  /** Square root of the sum of squares. */
-  readonly l2Norm: number;
-  readonly min: number | null;
-  readonly max: number | null;
-  /** Share of finite elements near zero. */
-  readonly nearZeroRatio: number | null;
-  /** Share of finite elements that are saturated; null when not asked for. */
-  readonly saturatedRatio: number | null;
-  /** 1 for each unit that is near zero throughout, `[units]`; null when not asked for. */
-  readonly deadUnits: Uint8Array | null;
-  /** Null when not asked for. */
-  readonly histogram: TensorHistogram | null;
-};
 
 /** Reductions of one step on a device. Results come in the order of the calls, all from one asynchronous read. */
 export interface DeviceBatch {

@@ -106,6 +106,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
     this.#instrument.open({
       drain: () => this.#drain(),
       drainNow: () => {
+        this.#instrument.pending.finishNow();
         this.#summaries.drainNow();
         this.#distributions.drainNow();
       },

@@ -1,4 +1,4 @@
-/** The probe whose numbers are being computed: at most one, discarded when it takes too long. */
+/** The probes whose numbers are being computed, in the order of their steps. */
 import type { Clock } from '../../base/clock.ts';
 import { nextTask } from '../../base/next-task.ts';
 import type { ProbeWork } from './probe-work.ts';
@@ -6,20 +6,29 @@ import type { Troubles } from './troubles.ts';
 
 /** A page that is to stay fluent gives the event loop a turn every 16 ms; twice that is a loop that gives none. */
 const STARVED_MS = 32;
+/** Probes of which all is with a worker; one more, and the first of them is finished on the training thread. */
+const MAX_HANDED = 8;
+/** Longest time a worker has for them while steps go on. */
+const LATE_MS = 250;
+/** When to look for what a worker has found, where no step comes that would. */
+const LOOK_MS = 20;
+
+type Running = {
+  readonly work: ProbeWork;
+  readonly write: () => void;
+  /** Where there is more than what was handed over in the step: settles with the last of it. */
+  readonly rest: Promise<void> | undefined;
+  readonly finishedMs: number;
+  /** When a turn of the event loop was asked for that has not come. */
+  askedMs: number | undefined;
+};
 
 export class PendingProbe {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #troubles: Troubles;
-  #running:
-    | {
-        readonly work: ProbeWork;
-        readonly settled: Promise<void>;
-        readonly write: () => void;
-        /** When a turn of the event loop was asked for that has not come. */
-        askedMs: number | undefined;
-      }
-    | undefined;
+  readonly #running: Running[] = [];
+  #cancelLook: (() => void) | undefined;
 
   constructor(clock: Clock, timeoutMs: number, troubles: Troubles) {
     this.#clock = clock;
@@ -29,54 +38,43 @@ export class PendingProbe {
 
   /** Whether the next probe has to be left out. */
   get isRunning(): boolean {
-    return this.#running !== undefined;
+    return this.#running.some(({ rest }) => rest !== undefined);
   }
 
   /** Finishes the work and then writes; at once where everything is known already. Never throws. */
   finish(work: ProbeWork, write: () => void): void {
     const rest = work.finish();
-    if (rest === undefined) {
+    if (rest === undefined && work.isComplete && this.#running.length === 0) {
       this.#write(write);
       return;
     }
-    let giveUp: () => void = () => undefined;
-    const timedOut = new Promise<'timed out'>((resolve) => {
-      giveUp = () => resolve('timed out');
-    });
-    const cancelTimeout = this.#clock.after(this.#timeoutMs, giveUp);
-    const end = (report: () => void): void => {
-      cancelTimeout();
-      if (this.#running?.work !== work) return;
-      this.#running = undefined;
-      report();
+    const running: Running = {
+      work,
+      write,
+      rest: rest === undefined ? undefined : this.#ends(rest, work),
+      finishedMs: this.#clock.now(),
+      askedMs: undefined,
     };
-    const settled = Promise.race([rest, timedOut]).then(
-      (outcome) =>
-        end(() => {
-          if (outcome !== 'timed out') {
-            this.#write(write);
-            return;
-          }
-          work.discard();
-          this.#troubles.report({
-            reason: 'timed_out',
-            message: `A probe was given up: its numbers had not come after ${this.#timeoutMs} ms.`,
-          });
-        }),
-      (error: unknown) => end(() => this.#failed(work, error)),
-    );
-    rest.catch(() => undefined);
-    this.#running = { work, settled, write, askedMs: undefined };
+    this.#running.push(running);
+    if (rest === undefined) this.#lookLater();
   }
 
   /**
-   * Called once a step. Goes on with the probe on this thread, a millisecond at a time, where the event loop has had no turn
-   * for long: a loop that awaits nothing but tensors in host memory gives it none, and no answer of a worker comes through.
+   * Called once a step. Takes what workers have found. Goes on with the rest of a probe on this thread, a millisecond at a time, where
+   * the event loop has had no turn for long: a loop that awaits nothing but tensors in host memory gives it none, and no message of a
+   * worker comes through.
    */
   advance(): void {
-    const running = this.#running;
+    this.#look();
+    const [running] = this.#running;
     if (running === undefined) return;
     const now = this.#clock.now();
+    if (running.rest === undefined) {
+      if (this.#running.length <= MAX_HANDED && now - running.finishedMs < LATE_MS) return;
+      this.#try(running, () => running.work.finishHere());
+      this.#look();
+      return;
+    }
     if (running.askedMs === undefined) {
       running.askedMs = now;
       void nextTask().then(() => {
@@ -85,26 +83,105 @@ export class PendingProbe {
       return;
     }
     if (now - running.askedMs < STARVED_MS) return;
-    try {
+    this.#try(running, () => {
       running.work.advance();
-    } catch (error) {
-      this.#running = undefined;
-      this.#failed(running.work, error);
-      return;
-    }
-    if (!running.work.isComplete) return;
-    this.#running = undefined;
-    this.#write(running.write);
+      running.work.finishHere();
+    });
+    this.#look();
   }
 
-  /** Waits for the probe that is under way, if there is one. Never rejects. */
+  /** Ends those that only wait for a worker, at once: the process is about to end. */
+  finishNow(): void {
+    for (const running of this.#running.filter(({ rest }) => rest === undefined))
+      this.#try(running, () => running.work.finishHere());
+    this.#look();
+  }
+
+  /** Waits for the probes that are under way. Never rejects. */
   async settle(): Promise<void> {
-    await this.#running?.settled;
+    this.#look();
+    for (let [running] = this.#running; running !== undefined; [running] = this.#running) {
+      const { rest, work } = running;
+      try {
+        await (rest ?? work.settle()); // oxlint-disable-line no-await-in-loop -- in the order of their steps
+      } catch (error) {
+        this.#failed(running, error);
+      }
+      this.#look();
+      // What has ended without being complete has been given up.
+      if (this.#running[0] === running) this.#running.shift();
+    }
   }
 
-  #failed(work: ProbeWork, error: unknown): void {
-    work.discard();
+  /** Ends with the rest of a probe, or when that takes too long. */
+  async #ends(rest: Promise<void>, work: ProbeWork): Promise<void> {
+    let giveUp: () => void = () => undefined;
+    const timedOut = new Promise<'timed out'>((resolve) => {
+      giveUp = () => resolve('timed out');
+    });
+    const cancel = this.#clock.after(this.#timeoutMs, giveUp);
+    rest.catch(() => undefined);
+    try {
+      const outcome = await Promise.race([rest, timedOut]);
+      const running = this.#running.find((one) => one.work === work);
+      if (outcome !== 'timed out' || running === undefined) return;
+      work.discard();
+      this.#remove(running);
+      this.#troubles.report({
+        reason: 'timed_out',
+        message: `A probe was given up: its numbers had not come after ${this.#timeoutMs} ms.`,
+      });
+    } catch (error) {
+      const running = this.#running.find((one) => one.work === work);
+      if (running !== undefined) this.#failed(running, error);
+    } finally {
+      cancel();
+      this.#look();
+    }
+  }
+
+  /** Writes the probes that are complete, in the order of their steps. */
+  #look(): void {
+    for (let [running] = this.#running; running !== undefined; [running] = this.#running) {
+      const { work } = running;
+      if (!this.#try(running, () => work.poll())) continue;
+      if (!work.isComplete) return;
+      this.#running.shift();
+      this.#write(running.write);
+    }
+    this.#cancelLook?.();
+    this.#cancelLook = undefined;
+  }
+
+  /** Rows are not to wait for the next step, which may be long in coming. */
+  #lookLater(): void {
+    this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
+      this.#cancelLook = undefined;
+      this.#look();
+      if (this.#running.length > 0 && !this.isRunning) this.#lookLater();
+    });
+  }
+
+  /** Whether it worked; the probe is given up otherwise. */
+  #try(running: Running, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      this.#failed(running, error);
+      return false;
+    }
+  }
+
+  #failed(running: Running, error: unknown): void {
+    running.work.discard();
+    this.#remove(running);
     this.#troubles.failed('Reading a probe back', error);
+  }
+
+  #remove(running: Running): void {
+    const at = this.#running.indexOf(running);
+    if (at >= 0) this.#running.splice(at, 1);
   }
 
   #write(write: () => void): void {

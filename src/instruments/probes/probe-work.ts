@@ -1,20 +1,27 @@
 /**
- * The numbers of one probed step. Small tensors in host memory are reduced at once, as long as that takes little time;
- * larger ones are retained and reduced later, in slices, by the workers; tensors on a device are reduced there and read
- * back once. The training loop waits for none of it.
+ * The numbers of one probed step. Small tensors in host memory are handed to a worker with one copy, where that takes less time than
+ * reducing them, or else reduced at once, as long as that takes little time; larger ones are retained and reduced later, in slices, by
+ * the workers; tensors on a device are reduced there and read back once. The training loop waits for none of it, and the numbers are the
+ * same on every way.
  */
 import { QuarkError } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
-import type { TensorData } from '../../kernel/kernel.ts';
+import type { PairData, TensorData } from '../../kernel/kernel.ts';
 import type { Kernels } from '../../kernel/tensor/kernels.ts';
+import { isFloat, sizeOf, summaryOf } from '../../kernel/tensor/reductions.ts';
+import type { StepAnswer, StepHandOver, StepJob } from '../../kernel/tensor/step-hand-over.ts';
+import {
+  cosineBetween,
+  findChange,
+  findNumbers,
+  type ChangeSummary,
+} from '../../kernel/tensor/summaries.ts';
 import {
   changeLater,
   cosineLater,
-  finiteOrNull,
   release,
   retain,
   summaryLater,
-  type ChangeSummary,
   type LaterWork,
 } from './later-work.ts';
 import type {
@@ -25,15 +32,6 @@ import type {
   TensorRef,
   TensorSummary,
 } from './model-source.ts';
-import {
-  deadUnitsOf,
-  differenceOf,
-  histogramOf,
-  isFloat,
-  sizeOf,
-  statsNow,
-  summaryOf,
-} from './reductions.ts';
 import type { KernelAccess } from './shared-kernels.ts';
 
 /**
@@ -65,6 +63,10 @@ export class ProbeWork {
   #batch: DeviceBatch | undefined;
   #deviceDone: ((result: DeviceResult) => void)[] = [];
   #isDiscarded = false;
+  /** What was handed to a worker in the step. */
+  #handed: StepJob[] = [];
+  #handedTo: StepHandOver | undefined;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(kernels: KernelAccess, source: ModelSource, now: () => number) {
     this.#kernels = kernels;
@@ -88,8 +90,19 @@ export class ProbeWork {
     if (data !== undefined) checkLength(tensor, data);
     if (data === undefined) {
       this.#onDevice((batch) => batch.summarize(tensor, request), 'summary', done);
+    } else if (
+      this.#handOver(data.length, (steps) =>
+        steps.summarize(
+          { data, shape: tensor.shape, dtype: tensor.dtype },
+          request,
+          this.#answer(done),
+        ),
+      )
+    ) {
+      // Told by a later poll.
     } else if (this.#fits(data.length, STATS_NS + histogramNs(data.length, request))) {
-      done(this.#summarizeNow(tensor, data, request));
+      const found = findNumbers(this.#kernels.inline, data, tensor, request);
+      done(summaryOf(found.stats, found.units, found.histogram));
     } else {
       const kept = retain(tensor, data);
       this.#later.push(summaryLater(kept, request, done));
@@ -119,14 +132,7 @@ export class ProbeWork {
       isFloat(now) &&
       now.length === was.length
     ) {
-      if (this.#fits(now.length, CHANGE_NS + histogramNs(now.length, request))) {
-        const { update, beforeSquares } = differenceOf(now, was, 0, now.length);
-        const ref = { shape: after.shape, dtype: after.dtype, data: update };
-        const summary = this.#summarizeNow(ref, update, request);
-        done({ update: summary, beforeNorm: Math.sqrt(beforeSquares) });
-      } else {
-        this.#later.push(changeLater(retain(after, now), retain(before, was), request, done));
-      }
+      this.#changeOnHost(after, now, { tensor: before, data: was }, request, done);
     }
     this.#spentMs += this.#now() - began;
   }
@@ -140,8 +146,10 @@ export class ProbeWork {
       this.#onDevice((batch) => batch.compare(first, second), 'cosine', done);
     } else if (a !== undefined && b !== undefined && isFloat(a) && isFloat(b)) {
       if (a.length !== b.length || a.constructor !== b.constructor) return;
-      if (this.#fits(a.length, STATS_NS)) {
-        done(finiteOrNull(this.#kernels.inline.tensorPairStats(a, b).cosine));
+      if (this.#handOver(a.length, (steps) => steps.cosine(a, b, this.#answer(done)))) {
+        // Told by a later poll.
+      } else if (this.#fits(a.length, STATS_NS)) {
+        done(cosineBetween(this.#kernels.inline, a, b));
       } else {
         this.#later.push(cosineLater(retain(first, a), retain(second, b), done));
       }
@@ -149,8 +157,12 @@ export class ProbeWork {
     this.#spentMs += this.#now() - began;
   }
 
-  /** Undefined when every result has been delivered, else a promise that ends with the last one. */
+  /**
+   * Ends the step. Undefined when nothing is under way but what was handed over in it, which {@link poll} and {@link settle} deliver;
+   * else a promise that ends with the last result.
+   */
   finish(): Promise<void> | undefined {
+    if (this.#handed.length > 0) this.#handedTo?.publish();
     if (this.#batch === undefined && this.#later.length === 0) return undefined;
     return this.#finishLater();
   }
@@ -162,11 +174,41 @@ export class ProbeWork {
     this.#batch = undefined;
     for (const { tensors } of this.#later) tensors.forEach(release);
     this.#later = [];
+    this.#handedTo?.drop(this.#handed);
+    this.#handed = [];
   }
 
   /** Whether every result has been delivered. */
   get isComplete(): boolean {
-    return this.#batch === undefined && this.#later.length === 0;
+    return this.#batch === undefined && this.#later.length === 0 && this.isHandedComplete;
+  }
+
+  /** Whether every result of what was handed over has been delivered. */
+  get isHandedComplete(): boolean {
+    return this.#handed.every(({ isSettled }) => isSettled);
+  }
+
+  /** Delivers what workers have found. @throws what a reduction threw */
+  poll(): void {
+    if (this.isHandedComplete) return;
+    const began = this.#now();
+    this.#handedTo?.poll();
+    this.#spentMs += this.#now() - began;
+    this.#throwFailure();
+  }
+
+  /** Reduces on this thread what was handed over and not done. @throws what a reduction threw */
+  finishHere(): void {
+    const began = this.#now();
+    this.#handedTo?.finishHere(this.#handed);
+    this.#spentMs += this.#now() - began;
+    this.#throwFailure();
+  }
+
+  /** Resolves once what was handed over has been delivered. @throws what a reduction threw */
+  async settle(): Promise<void> {
+    await this.#handedTo?.settle(this.#handed);
+    this.#throwFailure();
   }
 
   /**
@@ -201,6 +243,7 @@ export class ProbeWork {
           await this.#runLater(work, kernels);
       }
       await reading;
+      await this.settle();
     } finally {
       if (!this.#isDiscarded) this.discard();
     }
@@ -275,28 +318,55 @@ export class ProbeWork {
     return true;
   }
 
-  #summarizeNow(tensor: TensorRef, data: TensorData, request: ReductionRequest): TensorSummary {
-    const { inline } = this.#kernels;
-    const { histogram } = request;
-    const stats = statsNow(inline, data, tensor.dtype, request);
-    return summaryOf(
-      stats,
-      unitsOf(tensor, data, request),
-      histogram === null
-        ? null
-        : histogramOf(inline, data, tensor.dtype, histogram.bins, histogram.maxValues),
-    );
+  #changeOnHost(
+    after: TensorRef,
+    now: PairData,
+    before: { readonly tensor: TensorRef; readonly data: TensorData },
+    request: ReductionRequest,
+    done: (change: ChangeSummary) => void,
+  ): void {
+    const { data: was } = before;
+    const tensor = { data: now, shape: after.shape, dtype: after.dtype };
+    if (
+      isFloat(was) &&
+      was.constructor === now.constructor &&
+      this.#handOver(now.length, (steps) => steps.change(tensor, was, request, this.#answer(done)))
+    )
+      return;
+    if (this.#fits(now.length, CHANGE_NS + histogramNs(now.length, request))) {
+      const found = findChange(this.#kernels.inline, now, was, request);
+      const update = summaryOf(found.stats, null, found.histogram);
+      done({ update, beforeNorm: found.beforeNorm });
+    } else {
+      this.#later.push(changeLater(retain(after, now), retain(before.tensor, was), request, done));
+    }
   }
-}
 
-function unitsOf(
-  tensor: TensorRef,
-  data: TensorData,
-  { unitAxis, epsilon }: ReductionRequest,
-): Uint8Array | null {
-  // The bits of half floats are not their values.
-  if (unitAxis === null || data instanceof Uint16Array) return null;
-  return deadUnitsOf(data, tensor.shape, unitAxis, epsilon);
+  /** Hands a part of the step to a worker, where that takes less time than doing it. */
+  #handOver(length: number, hand: (steps: StepHandOver) => StepJob | undefined): boolean {
+    const { steps } = this.#kernels;
+    if (steps === undefined || length === 0 || length > MAX_INLINE_LENGTH) return false;
+    const job = hand(steps);
+    if (job === undefined) return false;
+    this.#handedTo = steps;
+    this.#handed.push(job);
+    return true;
+  }
+
+  #answer<T>(done: (result: T) => void): StepAnswer<T> {
+    return {
+      done,
+      failed: (error) => {
+        this.#failure ??= { error };
+      },
+    };
+  }
+
+  #throwFailure(): void {
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure.error;
+  }
 }
 
 function histogramNs(length: number, { histogram }: ReductionRequest): number {

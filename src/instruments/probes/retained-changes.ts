@@ -1,6 +1,6 @@
 /** What the last optimizer step did, referenced until a snapshot reads it. */
 import type { ParameterChange, RetainedTensor, TensorRef } from './model-source.ts';
-import { copyOf } from './reductions.ts';
+import { copyOf } from './copies.ts';
 
 /** One parameter's part of it. */
 export type RetainedChange = {

@@ -2,11 +2,14 @@
 import { jsKernel } from '../../kernel/tensor/js-kernel.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { createKernels, type Kernels } from '../../kernel/tensor/kernels.ts';
+import type { StepHandOver } from '../../kernel/tensor/step-hand-over.ts';
 
 /** The kernels as a probe uses them. */
 export interface KernelAccess {
   /** The kernel of this thread; plain JavaScript until the WebAssembly one has loaded. */
   readonly inline: Kernel;
+  /** Hands parts of a step to workers; undefined where that is not possible, or not yet. */
+  readonly steps: StepHandOver | undefined;
   /** The kernels with their workers. */
   readonly loaded: Promise<Kernels>;
   /** Gives them back; the last user closes those that are shared. */
@@ -18,18 +21,27 @@ let shared: { readonly loaded: Promise<Kernels>; users: number } | undefined;
 /** The kernels handed in, which stay the caller's, or the shared ones. */
 export function accessKernels(given: Kernels | undefined): KernelAccess {
   if (given !== undefined)
-    return { inline: given.inline, loaded: Promise.resolve(given), release: () => undefined };
+    return {
+      inline: given.inline,
+      steps: given.steps,
+      loaded: Promise.resolve(given),
+      release: () => undefined,
+    };
   shared ??= { loaded: createKernels(), users: 0 };
   const own = shared;
   own.users += 1;
   let inline: Kernel = jsKernel;
+  let steps: StepHandOver | undefined;
   void own.loaded.then((kernels) => {
-    inline = kernels.inline;
+    ({ inline, steps } = kernels);
   });
   let isReleased = false;
   return {
     get inline() {
       return inline;
+    },
+    get steps() {
+      return steps;
     },
     loaded: own.loaded,
     release() {

@@ -71,7 +71,8 @@ function openPair({ type, buffer, byteOffset, length }: TensorView): PairData {
     : new Float64Array(buffer, byteOffset, length);
 }
 
-function openView({ type, buffer, byteOffset, length }: TensorView): TensorData {
+/** The tensor of a view. */
+export function openView({ type, buffer, byteOffset, length }: TensorView): TensorData {
   switch (type) {
     case 'float32':
       return new Float32Array(buffer, byteOffset, length);

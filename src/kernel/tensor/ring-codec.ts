@@ -7,10 +7,11 @@ import {
   type Histogram,
   type Kernel,
   type TensorPairStats,
-  type TensorStats,
   type TensorType,
   type TensorUnitStats,
 } from '../kernel.ts';
+import { answerSummary, FIRST_SUMMARY } from './summary-codec.ts';
+import { readStats, STATS_NUMBERS, statsNumbers } from './stats-numbers.ts';
 import { JOB_CALL } from '../workers/ring/ring-memory.ts';
 import type { RingCodec } from '../workers/ring-crew.ts';
 import type { RingAnswer } from '../workers/ring/serve-ring.ts';
@@ -25,7 +26,6 @@ const LENGTH = JOB_CALL + 2;
 const BYTE_OFFSET = JOB_CALL + 3;
 const OPTIONS = JOB_CALL + 4;
 
-const STATS_NUMBERS = 18;
 /** Before the counts. */
 const HISTOGRAM_NUMBERS = 10;
 const UNIT_ARRAYS = 5;
@@ -40,9 +40,13 @@ export function tensorRingCodec(kernel: Kernel): RingCodec<TensorJob, KernelResu
   };
 }
 
-/** Does the jobs of a ring with a kernel. */
+/** Does the jobs of a ring with a kernel: calls, and what probes ask. */
 export function tensorAnswer(kernel: Kernel): RingAnswer {
   return (numbers, buffer, out) => {
+    if ((numbers[OPERATION] ?? 0) >= FIRST_SUMMARY) {
+      answerSummary(kernel, numbers, buffer, out);
+      return;
+    }
     const type = TENSOR_TYPES[numbers[TYPE] ?? 0] ?? 'float32';
     const length = numbers[LENGTH] ?? 0;
     const view = { type, buffer, byteOffset: numbers[BYTE_OFFSET] ?? 0, length };
@@ -146,55 +150,6 @@ function read({ call, view }: TensorJob, out: Float64Array): KernelResult {
     case 'tensorPairStats':
       return readPair(view.length / 2, out);
   }
-}
-
-function statsNumbers(stats: TensorStats): readonly number[] {
-  return [
-    stats.elementCount,
-    stats.finiteCount,
-    stats.nanCount,
-    stats.positiveInfinityCount,
-    stats.negativeInfinityCount,
-    stats.zeroCount,
-    stats.mean,
-    stats.variance,
-    stats.std,
-    stats.l1Norm,
-    stats.l2Norm,
-    stats.rms,
-    stats.min,
-    stats.max,
-    stats.nearZeroCount,
-    stats.nearZeroRatio,
-    stats.saturatedCount ?? Number.NaN,
-    stats.saturatedRatio ?? Number.NaN,
-  ];
-}
-
-function readStats(out: Float64Array, epsilon: number, threshold: number | null): TensorStats {
-  const at = (index: number): number => out[index] ?? 0;
-  return {
-    elementCount: at(0),
-    finiteCount: at(1),
-    nanCount: at(2),
-    positiveInfinityCount: at(3),
-    negativeInfinityCount: at(4),
-    zeroCount: at(5),
-    mean: at(6),
-    variance: at(7),
-    std: at(8),
-    l1Norm: at(9),
-    l2Norm: at(10),
-    rms: at(11),
-    min: at(12),
-    max: at(13),
-    epsilon,
-    nearZeroCount: at(14),
-    nearZeroRatio: at(15),
-    threshold,
-    saturatedCount: threshold === null ? null : at(16),
-    saturatedRatio: threshold === null ? null : at(17),
-  };
 }
 
 function pairNumbers(pair: TensorPairStats): readonly number[] {

@@ -18,13 +18,16 @@ export function sampleTensor(data: TensorData, most: number | null | undefined):
 }
 
 function sampleInto<T extends TensorData>(sample: T, data: T): T {
-  const size = data.length / sample.length;
-  const last = data.length - 1;
-  for (let i = 0; i < sample.length; i++) {
-    // The product may be rounded up to the length.
-    sample[i] = data[Math.min(last, Math.floor((i + offsetOf(i)) * size))] ?? 0;
-  }
+  for (let i = 0; i < sample.length; i++)
+    sample[i] = data[sampleIndex(i, sample.length, data.length)] ?? 0;
   return sample;
+}
+
+/** Where value `part` of `most` lies in a tensor of so many; ascending with the part. All of them where there are no more. */
+export function sampleIndex(part: number, most: number, length: number): number {
+  if (length <= most) return part;
+  // The product may be rounded up to the length.
+  return Math.min(length - 1, Math.floor((part + offsetOf(part)) * (length / most)));
 }
 
 /** A number in [0, 1) that looks random: the last steps of MurmurHash3 (Appleby 2011), which change half of the bits for any change. */

@@ -130,6 +130,7 @@ export class Dispatcher<C, R> {
         this.#crew?.trim();
       },
       onCrowded: () => this.#crew?.sendAway(),
+      takeRingUse: () => this.#crew?.takeUse() ?? false,
     });
     const { sharedMemory } = settings;
     if (codec !== undefined && sharedMemory && this.#pool.hasWorkers) {
@@ -162,6 +163,20 @@ export class Dispatcher<C, R> {
     return inlineBytes === null && this.#costs !== undefined
       ? this.#costs.staysHere(cost, sizeBytes)
       : cost <= (inlineBytes ?? DEFAULT_INLINE_BYTES);
+  }
+
+  /** The ring and what is known of its cost, for work that no promise waits for; undefined where there is no ring. */
+  get ring():
+    | {
+        readonly crew: RingCrew<C, R>;
+        readonly costs: HandOverCosts | undefined;
+        readonly fromCost: number;
+      }
+    | undefined {
+    const crew = this.#crew;
+    if (crew === undefined) return undefined;
+    const fromCost = this.#settings.inlineBytes ?? DEFAULT_INLINE_BYTES;
+    return { crew, costs: this.#costs, fromCost };
   }
 
   /** Computes a call on the calling thread; from how long that takes follows where later ones are computed. */

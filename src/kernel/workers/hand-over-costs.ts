@@ -38,6 +38,8 @@ const MOST_TRIALS = 8;
 /** Until calls have been measured: a wake-up, or a message. */
 const RING_MS = 0.02;
 const MESSAGE_MS = 0.3;
+/** To describe a part of a step, and to read its answer. */
+const STEP_PART_MS = 0.003;
 /** Calls of a size that are remembered: a median of so many is not moved by a pause of the thread. */
 const MEMORY = 9;
 /** After so many calls that stay here, one that was handed over is forgotten, so that handing over is tried again one day. */
@@ -72,6 +74,16 @@ export class HandOverCosts {
     if (stays && ++this.#stayed % CALLS_TO_FORGET === 0)
       this.#handedOver.get(classOf(sizeBytes))?.shift();
     return stays;
+  }
+
+  /**
+   * Whether a part of a probed step, which needs no wake-up of its own, blocks the thread for less time when it is handed over.
+   *
+   * @param callMs what the call takes besides
+   */
+  paysInStep(cost: number, sizeBytes: number, callMs: number): boolean {
+    const awayMs = STEP_PART_MS + sizeBytes / this.#copyBytesPerMs;
+    return awayMs < callMs + cost / this.#kernelBytesPerMs;
   }
 
   /** A call that costs as much as statistics of so many bytes of float32 was computed on the calling thread. */

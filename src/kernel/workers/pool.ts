@@ -30,6 +30,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly onIdle: () => void;
   /** Called when a call waits for a worker that serves a ring. */
   readonly onCrowded?: () => void;
+  /** Whether the ring was used, by those who wait for nothing, since this was last asked. */
+  readonly takeRingUse?: () => boolean;
 };
 
 /** A call that was given to the pool. */
@@ -225,6 +227,10 @@ export class WorkerPool<C, R> {
       this.#config.onCrowded?.();
     if (this.#queue.length > 0 || this.#busy.size > serving.length || this.#isRingBusy) return;
     this.#cancelIdle = this.#config.clock.after(this.#config.idleMs, () => {
+      if (serving.length > 0 && this.#config.takeRingUse?.() === true) {
+        this.#pump();
+        return;
+      }
       for (const [task, client] of this.#busy) {
         if (task.kind !== 'serve') continue;
         this.#busy.delete(task);

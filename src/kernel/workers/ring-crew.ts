@@ -28,6 +28,16 @@ export type RingCrewConfig<C, R> = {
   readonly callTimeoutMs: number;
 };
 
+/** A job about data that is copied in when there is room for it. */
+export type RingOffer = Pick<RingJob, 'done' | 'failed'> & {
+  /** Writes the data to the bytes of its room. */
+  readonly fill: (bytes: Uint8Array) => void;
+  /** Writes the descriptor. */
+  readonly describe: (byteOffset: number, numbers: Float64Array) => void;
+};
+
+/** What a step waits for longer than that is done on the training thread, once somebody waits for it. */
+const LATE_MS = 1000;
 /** A worker that is at a job nobody waits for may go on for so long. */
 const ABANDON_MS = 250;
 /** Less than that is no ring. */
@@ -41,6 +51,11 @@ export class RingCrew<C, R> {
   #ring: Ring | undefined;
   #cancelTimeout: (() => void) | undefined;
   #isClosed = false;
+  /** Jobs, and calls of {@link settle}, that somebody waits for. */
+  #awaited = 0;
+  /** Whether anything was handed over since the workers were last looked at. */
+  #isUsed = false;
+  readonly #heard = new Set<() => void>();
 
   constructor(config: RingCrewConfig<C, R>, pool: WorkerPool<C, R>) {
     this.#config = config;
@@ -92,6 +107,7 @@ export class RingCrew<C, R> {
     const ring = this.#ring;
     let cancel: PoolRun<R>['cancel'] = () => undefined;
     const result = new Promise<R>((resolve, reject) => {
+      // A message wakes the event loop for it.
       if (ring === undefined || room.buffer !== ring.buffer || this.#isClosed) {
         reject(closedError());
         return;
@@ -99,17 +115,89 @@ export class RingCrew<C, R> {
       const job = this.#post(ring, room, call, { resolve, reject });
       if (job === undefined) return;
       cancel = (error) => {
-        reject(error);
+        if (job.isSettled) return;
         this.#drop(ring, job);
+        job.failed(error);
       };
     });
     return { result, done: Promise.resolve(room.buffer), cancel: (error) => cancel(error) };
   }
 
+  /** Whether a worker serves the ring; asks for one where none does. */
+  isServed(): boolean {
+    const ring = this.#open();
+    if (ring === undefined || this.#isClosed || !this.#pool.hasWorkers) return false;
+    if (ring.isServed) return true;
+    this.#serve(ring, 1);
+    return false;
+  }
+
+  /** Hands over a job whose answer is told by a later {@link poll}, and for which nobody waits; undefined when there is no room. */
+  offer(
+    sizeBytes: number,
+    outLength: number,
+    { fill, describe, done, failed }: RingOffer,
+  ): RingJob | undefined {
+    const ring = this.#open();
+    const room = ring?.acquire(sizeBytes, outLength);
+    if (ring === undefined || room === undefined) return undefined;
+    const { byteOffset } = room;
+    fill(new Uint8Array(ring.buffer, byteOffset, sizeBytes));
+    const job = ring.post({
+      room,
+      describe: (numbers) => describe(byteOffset, numbers),
+      done,
+      failed,
+    });
+    ring.release(room);
+    this.#isUsed = true;
+    return job;
+  }
+
+  /** Wakes a worker for what was offered. */
+  publish(): void {
+    this.#ring?.publish();
+  }
+
   /** Tells the answers that have come. */
   poll(): void {
     this.#ring?.poll();
-    this.#rest();
+  }
+
+  /** Does a job here that no worker has finished. */
+  takeOver(job: RingJob): void {
+    this.#ring?.takeOver(job);
+  }
+
+  /** Gives a job up. */
+  drop(job: RingJob): void {
+    if (this.#ring !== undefined) this.#drop(this.#ring, job);
+  }
+
+  /** Resolves once all of these have been told; what takes too long is done here. */
+  async settle(jobs: readonly RingJob[]): Promise<void> {
+    const isOver = (): boolean => this.#isClosed || jobs.every(({ isSettled }) => isSettled);
+    this.poll();
+    if (isOver()) return;
+    this.#await(1);
+    const cancel = this.#config.clock.after(LATE_MS, () => {
+      for (const job of jobs) this.takeOver(job);
+      this.#tell();
+    });
+    while (!isOver()) {
+      this.#ring?.awaitMessage();
+      // oxlint-disable-next-line no-await-in-loop -- one message tells of the first job that is done
+      if (!isOver()) await new Promise<void>((resolve) => this.#heard.add(resolve));
+    }
+    cancel();
+    this.#await(-1);
+  }
+
+  /** Whether anything was handed over since this was last asked. */
+  takeUse(): boolean {
+    const isUsed = this.#isUsed;
+    this.#isUsed = false;
+    return isUsed;
   }
 
   /** Sends the workers to what else there is to do. */
@@ -160,9 +248,16 @@ export class RingCrew<C, R> {
     const job = {
       room,
       describe: (numbers: Float64Array) => codec.describe(call, room.byteOffset, numbers),
-      done: (out: Float64Array) => resolve(codec.read(call, out)),
-      failed: reject,
+      done: (out: Float64Array) => {
+        this.#await(-1);
+        resolve(codec.read(call, out));
+      },
+      failed: (error: unknown) => {
+        this.#await(-1);
+        reject(error);
+      },
     };
+    this.#await(1);
     const posted = ring.post(job);
     if (posted === undefined) {
       this.#runHere(room, job);
@@ -170,9 +265,8 @@ export class RingCrew<C, R> {
     }
     ring.awaitMessage();
     ring.publish();
-    this.#pool.setRingBusy(true);
     this.#watchTime();
-    this.#serve(ring);
+    this.#serve(ring, ring.open.length);
     return posted;
   }
 
@@ -199,21 +293,29 @@ export class RingCrew<C, R> {
   }
 
   /** Asks for as many workers as there is work for. */
-  #serve(ring: Ring): void {
-    const most = Math.min(this.#config.workers, RING_MOST_WORKERS, ring.open.length);
+  #serve(ring: Ring, wanted: number): void {
+    const most = Math.min(this.#config.workers, RING_MOST_WORKERS, wanted);
     if (this.#servers.size >= most) return;
     ring.sendAway(false);
     for (let worker = 0; this.#servers.size < most; worker++) {
       if (this.#servers.has(worker)) continue;
-      const server = this.#pool.serve(ring.buffer, worker, () => this.#heard());
+      const server = this.#pool.serve(ring.buffer, worker, () => this.#hear());
       this.#servers.set(worker, server);
       void server.ended.then(() => this.#ended(ring, worker));
     }
   }
 
-  #heard(): void {
+  #hear(): void {
     this.poll();
-    if (this.#ring !== undefined && this.#ring.open.length > 0) this.#ring.awaitMessage();
+    if (this.#awaited > 0) this.#ring?.awaitMessage();
+    this.#tell();
+  }
+
+  /** Tells those who wait that something has been told. */
+  #tell(): void {
+    const heard = [...this.#heard];
+    this.#heard.clear();
+    for (const tell of heard) tell();
   }
 
   #ended(ring: Ring, worker: number): void {
@@ -224,8 +326,8 @@ export class RingCrew<C, R> {
     // Nobody will ever come.
     if (!this.#pool.hasWorkers) for (const job of ring.open) ring.takeBack(job);
     const now = this.#ring;
-    if (now !== undefined && now.open.length > 0) this.#serve(now);
-    this.#rest();
+    if (now !== undefined) this.#serve(now, now.open.length);
+    this.#tell();
   }
 
   #drop(ring: Ring, job: RingJob): void {
@@ -237,7 +339,6 @@ export class RingCrew<C, R> {
         if (ring.isLate(job)) server?.abandon();
       });
     }
-    this.#rest();
   }
 
   /** What workers do not finish in time is done here, and they are ended. */
@@ -258,10 +359,13 @@ export class RingCrew<C, R> {
     });
   }
 
-  #rest(): void {
-    if (this.#ring !== undefined && this.#ring.open.length > 0) return;
-    this.#cancelTimeout?.();
-    this.#cancelTimeout = undefined;
-    this.#pool.setRingBusy(false);
+  /** Counts what somebody waits for: while there is any, workers keep a process alive. */
+  #await(change: 1 | -1): void {
+    this.#awaited += change;
+    if (this.#awaited === 0) {
+      this.#cancelTimeout?.();
+      this.#cancelTimeout = undefined;
+    }
+    this.#pool.setRingBusy(this.#awaited > 0);
   }
 }

@@ -1,12 +1,7 @@
 /** From the elements of a tensor in host memory to the numbers that are recorded. */
-import { checkTensor } from '../../kernel/tensor/checks.ts';
-import type { Kernel, TensorData, TensorStats, TensorType } from '../../kernel/kernel.ts';
-import type {
-  ReductionRequest,
-  TensorHistogram,
-  TensorRef,
-  TensorSummary,
-} from './model-source.ts';
+import { checkTensor } from './checks.ts';
+import type { Kernel, TensorData, TensorStats, TensorType } from '../kernel.ts';
+import type { ReductionRequest, TensorHistogram, TensorSummary } from './summaries.ts';
 
 /** Type of the bits of an array, where the array does not say it. */
 export function typeOption(data: TensorData, dtype: string): { readonly type?: TensorType } {
@@ -267,19 +262,4 @@ export function isFloat(data: TensorData): data is Float32Array | Float64Array {
 /** Number of elements of a shape. */
 export function sizeOf(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
-}
-
-/** The elements copied, for sources that change their arrays in place. */
-export function copyOf(tensor: TensorRef, data: TensorData): TensorRef {
-  const copy = emptyLike(data, data.length);
-  copy.set(data);
-  return { shape: tensor.shape, dtype: tensor.dtype, data: copy };
-}
-
-function emptyLike(data: TensorData, length: number): TensorData {
-  if (data instanceof Float32Array) return new Float32Array(length);
-  if (data instanceof Float64Array) return new Float64Array(length);
-  if (data instanceof Int32Array) return new Int32Array(length);
-  if (data instanceof Uint16Array) return new Uint16Array(length);
-  return new Uint8Array(length);
 }
