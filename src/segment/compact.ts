@@ -5,7 +5,6 @@
  */
 import { Breather } from '../base/breather.ts';
 import { isQuarkError } from '../base/errors.ts';
-import { xxh32 } from '../base/xxh32.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import type { MergedSegment, SegmentEncoding, SegmentManifest, Store } from '../store/store.ts';
 import { batchesOf, coalesceRanges } from '../store/batch-ranges.ts';
@@ -17,16 +16,25 @@ import { describeSegment, rangeOf, downsamplingOf } from './manifest.ts';
 import { openSegment, type OpenedSegment } from './open-segment.ts';
 import { packSegment } from '../codecs/packed/pack.ts';
 import { unpackSegment } from '../codecs/packed/unpack.ts';
-import type { RowBatch } from '../codecs/arrow/vectors.ts';
+import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 
-/** Rows that are merged at a time: bounds the memory of a merge to about 150 MB. */
-const WINDOW_ROWS = 1 << 20;
+/** Rows that are merged at a time: bounds the memory of a merge to about 20 MB, and each of its steps to a few milliseconds. */
+export const MERGED_ROWS: number = 1 << 17;
 const WINDOW_BYTES = 128 << 20;
+/**
+ * Merged windows that are regrouped: what was merged before, of several keys each, becomes segments of one key. It takes the same cuts
+ * of all windows at a time, which have about the same keys, so that it is no larger than a merge of a window or three.
+ */
+const REGROUP_WINDOWS = 8;
+const LEAST_WINDOWS = 2;
+const REGROUP_ROWS = 3 * MERGED_ROWS;
 /** Rows and stored bytes that are read at a time: what a merge needs beside the rows themselves. */
 const READ_ROWS = 1 << 16;
 const READ_BYTES = 8 << 20;
 /** Rows of a merged segment, at most. */
 const MAX_ROWS = 1 << 17;
+/** Segments that are a window, however few rows they have. */
+const WHOLE_SEGMENTS = 1 << 10;
 /** Bytes of a merged segment before packing: half of what stores take, however badly it packs. */
 const MAX_ARROW_BYTES = 32 << 20;
 /** A merged segment is cut at the end of a key once it has this many rows. */
@@ -50,6 +58,8 @@ export type CompactLimits = {
   readonly segments?: number;
   /** Merges of that size in all. */
   readonly merges?: number;
+  /** True: only whole windows are merged, because more rows will come. Default false: everything. */
+  readonly isGrowing?: boolean;
   /** Between two merges: nothing more is begun once it is aborted. */
   readonly signal?: AbortSignal;
 };
@@ -69,36 +79,89 @@ export async function compactTable(
   mergeId: string,
   limits: CompactLimits = {},
 ): Promise<CompactResult> {
-  const segments = await mergeableSegments(store, runId, table.table);
-  const candidates = segments.filter(
-    ({ encoding, rowCount, sizeBytes }) =>
-      encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),
-  );
   let removed = 0;
   let added = 0;
   let count = 0;
   let isDone = true;
-  const bounds = {
-    rows: limits.rows ?? WINDOW_ROWS,
-    bytes: WINDOW_BYTES,
-    segments: limits.segments ?? Number.POSITIVE_INFINITY,
-  };
-  for (const window of groupSegments(candidates, bounds)) {
-    for (let rest = window; rest.length > 0;) {
-      if (limits.signal?.aborted === true || count >= (limits.merges ?? Number.POSITIVE_INFINITY))
-        return { removed, added, isDone: false };
-      const mergeName = `${mergeId}-${count++}`;
-      const merged = await mergeWindow(store, table, runId, mergeName, rest);
-      if (merged === undefined) {
-        isDone = false;
-        break;
+  for (const choose of [smallWindows, regroups]) {
+    const segments = await mergeableSegments(store, runId, table.table);
+    for (const window of choose(segments, limits)) {
+      for (let rest = window; rest.length > 0;) {
+        if (limits.signal?.aborted === true || count >= (limits.merges ?? Number.POSITIVE_INFINITY))
+          return { removed, added, isDone: false };
+        const mergeName = `${mergeId}-${count++}`;
+        const merged = await mergeWindow(store, table, runId, mergeName, rest);
+        if (merged === undefined) {
+          isDone = false;
+          break;
+        }
+        removed += merged.removed;
+        added += merged.added;
+        rest = rest.slice(merged.seen);
       }
-      removed += merged.removed;
-      added += merged.added;
-      rest = rest.slice(merged.seen);
     }
+    // One window has nothing to be regrouped with, and who says how much is merged at a time merges once.
+    const isSmall = rowsOf(segments) < (LEAST_WINDOWS - 0.5) * MERGED_ROWS;
+    if (isSmall || limits.rows !== undefined || table.keyColumn === undefined) break;
   }
   return { removed, added, isDone };
+}
+
+/** Small and unpacked segments, in windows. */
+function smallWindows(
+  segments: readonly SegmentManifest[],
+  limits: CompactLimits,
+): SegmentManifest[][] {
+  const small = segments.filter(
+    ({ encoding, rowCount, sizeBytes }) =>
+      encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),
+  );
+  const windows = groupSegments(small, {
+    rows: limits.rows ?? MERGED_ROWS,
+    bytes: WINDOW_BYTES,
+    segments: limits.segments ?? Number.POSITIVE_INFINITY,
+  });
+  const last = windows.at(-1) ?? [];
+  const isWhole = rowsOf(last) > MERGED_ROWS / 2 || last.length >= WHOLE_SEGMENTS;
+  return limits.isGrowing === true && !isWhole ? windows.slice(0, -1) : windows;
+}
+
+/**
+ * Segments of several keys that windows were merged to, in groups of those with the same keys: while rows come, once there are enough
+ * windows of them. The last window stays as it is, so that the last rows of a table lie in few and small segments.
+ */
+function regroups(
+  segments: readonly SegmentManifest[],
+  limits: CompactLimits,
+): SegmentManifest[][] {
+  const end = segments.reduce((most, { lastSequence }) => Math.max(most, lastSequence), 0);
+  const mixed = segments.filter(
+    ({ encoding, firstSequence, keys, lastSequence, rowCount }) =>
+      encoding === 'packed' &&
+      keys?.length !== 1 &&
+      rowCount >= SMALL_ROWS &&
+      lastSequence - firstSequence <= MERGED_ROWS &&
+      lastSequence < end - MERGED_ROWS / 2,
+  );
+  const least = limits.isGrowing === true ? REGROUP_WINDOWS : LEAST_WINDOWS;
+  if (rowsOf(mixed) < (least - 0.5) * MERGED_ROWS) return [];
+  mixed.sort((a, b) => a.batchNumber - b.batchNumber || a.firstSequence - b.firstSequence);
+  const groups: SegmentManifest[][] = [];
+  let group: SegmentManifest[] = [];
+  for (const manifest of mixed) {
+    const rows = rowsOf(group);
+    const isNext = manifest.batchNumber !== group.at(-1)?.batchNumber;
+    if (rows + manifest.rowCount > REGROUP_ROWS || (isNext && rows >= MERGED_ROWS / 2)) {
+      groups.push(group);
+      group = [];
+    }
+    group.push(manifest);
+  }
+  return [...groups, group].filter(({ length }) => length > 1);
+}
+
+function rowsOf(segments: readonly SegmentManifest[]): number {
+  return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
 /** Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. */
@@ -122,8 +185,7 @@ async function mergeWindow(
   const droppedRows = manifests.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
   const merged: MergedSegment[] = [];
   const cuts = await cutRows(table, rows, breather);
-  for (const { arrow, batch } of encodeCuts(table, rows, cuts)) {
-    await breather.breathe();
+  for await (const { arrow, batch } of encodeCuts(table, rows, cuts, breather)) {
     const { bytes, encoding } = await packSafely(arrow, breather);
     await breather.breathe();
     const batchNumber = merged.length;
@@ -203,26 +265,39 @@ async function packSafely(
   try {
     const again = await unpackSegment(packed);
     await breather.breathe();
-    if (again.byteLength === arrow.byteLength && xxh32(again) === xxh32(arrow))
-      return { bytes: packed, encoding: 'packed' };
+    if (isEqual(again, arrow)) return { bytes: packed, encoding: 'packed' };
   } catch (error) {
     if (!isQuarkError(error, 'segment_damaged')) throw error;
   }
   return { bytes: arrow, encoding: 'arrow' };
 }
 
+/** Word by word: Arrow bytes begin at a word and are padded to eight bytes. */
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  if (one.byteLength !== other.byteLength) return false;
+  const words = one.byteLength >> 2;
+  const [a, b] = [one, other].map((bytes) => new Int32Array(bytes.buffer, bytes.byteOffset, words));
+  if (a === undefined || b === undefined) return false;
+  for (let i = 0; i < words; i++) if (a[i] !== b[i]) return false;
+  for (let at = 4 * words; at < one.byteLength; at++) if (one[at] !== other[at]) return false;
+  return true;
+}
+
 /** Each cut as Arrow bytes; cuts with long texts in halves, until each fits. */
-function* encodeCuts(
+async function* encodeCuts(
   table: TableDefinition,
   rows: RowBatch,
   cuts: readonly Int32Array[],
-): Generator<{ readonly batch: RowBatch; readonly arrow: Uint8Array<ArrayBuffer> }> {
+  breather: Breather,
+): AsyncGenerator<{ readonly batch: RowBatch; readonly arrow: Uint8Array<ArrayBuffer> }> {
   for (const order of cuts) {
     const batch = gatherRows(rows, order);
+    await breather.breathe();
     const arrow = encodeBatch(table, batch);
+    await breather.breathe();
     if (arrow.byteLength > MAX_ARROW_BYTES && order.length > 1) {
       const middle = order.length >> 1;
-      yield* encodeCuts(table, rows, [order.subarray(0, middle), order.subarray(middle)]);
+      yield* encodeCuts(table, rows, [order.subarray(0, middle), order.subarray(middle)], breather);
     } else {
       yield { batch, arrow };
     }
@@ -258,25 +333,11 @@ async function cutRows(
       ? undefined
       : rows.columns.get(table.storedNames.get(table.keyColumn) ?? '');
   const isKeyed = keyColumn?.kind === 'key' && rows.rowCount > CUT_ROWS;
-  const keyCount = isKeyed ? keyColumn.dictionary.length + 1 : 1;
-  const ranks = isKeyed ? ranksOf(keyColumn.dictionary) : new Int32Array(0);
-  const keyOf = (row: number): number =>
-    isKeyed ? (ranks[keyColumn.indices[row] ?? -1] ?? -1) + 1 : 0;
-  const starts = new Int32Array(keyCount + 1);
-  for (let row = 0; row < rows.rowCount; row++) {
-    const slot = keyOf(row) + 1;
-    starts[slot] = (starts[slot] ?? 0) + 1;
-  }
-  for (let i = 1; i <= keyCount; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
+  const { order, starts } = isKeyed
+    ? orderByKey(keyColumn)
+    : { order: Int32Array.from(sequences.keys()), starts: [0, rows.rowCount] };
   await breather.breathe();
-  const order = new Int32Array(rows.rowCount);
-  const next = starts.slice();
-  for (let row = 0; row < rows.rowCount; row++) {
-    const key = keyOf(row);
-    const at = next[key] ?? 0;
-    order[at] = row;
-    next[key] = at + 1;
-  }
+  const keyCount = starts.length - 1;
   const cuts: Int32Array[] = [];
   let from = 0;
   for (let key = 0; key < keyCount; key++) {
@@ -293,7 +354,14 @@ async function cutRows(
       from = end;
     }
   }
-  if (from < rows.rowCount) cuts.push(order.subarray(from));
+  // A rest that is small would be merged again and again.
+  const lastRows = cuts.at(-1)?.length ?? MAX_ROWS;
+  const rest = rows.rowCount - from;
+  if (rest > 0 && rest < CUT_ROWS && lastRows + rest <= MAX_ROWS) {
+    cuts.pop();
+    from -= lastRows;
+  }
+  if (rest > 0) cuts.push(order.subarray(from));
   return cuts;
 }
 
@@ -305,6 +373,29 @@ function ranksOf(dictionary: readonly string[]): Int32Array {
   );
   for (const [rank, index] of byName.entries()) ranks[index] = rank;
   return ranks;
+}
+
+/** Rows in the order of the names of their keys, rows without one first; those of one key as they were, from `starts` on. */
+function orderByKey({ dictionary, indices }: KeyVector): {
+  readonly order: Int32Array;
+  readonly starts: ArrayLike<number>;
+} {
+  const ranks = ranksOf(dictionary);
+  const starts = new Int32Array(dictionary.length + 2);
+  for (let row = 0; row < indices.length; row++) {
+    const slot = (ranks[indices[row] ?? -1] ?? -1) + 2;
+    starts[slot] = (starts[slot] ?? 0) + 1;
+  }
+  for (let i = 1; i < starts.length; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
+  const next = starts.slice();
+  const order = new Int32Array(indices.length);
+  for (let row = 0; row < order.length; row++) {
+    const key = (ranks[indices[row] ?? -1] ?? -1) + 1;
+    const at = next[key] ?? 0;
+    order[at] = row;
+    next[key] = at + 1;
+  }
+  return { order, starts };
 }
 
 function sortBySequence(rows: Int32Array, sequences: Float64Array): void {

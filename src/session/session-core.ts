@@ -234,7 +234,7 @@ export class SessionCore implements RunHandle {
     if (this.#ending === undefined) this.#summaries.appended();
     this.#listeners.appended(table, segments);
     this.#claim.touch();
-    this.#housekeeping.appended(table, segments.length, this.#ending === undefined && !this.fenced);
+    this.#housekeeping.appended(table, segments, this.#ending === undefined && !this.fenced);
   }
 
   /**

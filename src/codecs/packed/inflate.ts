@@ -4,17 +4,7 @@
  */
 import { isQuarkError } from '../../base/errors.ts';
 import { damaged } from '../arrow/flatbuffer.ts';
-
-/** The part of Node's `zlib` that is used. */
-type Zlib = {
-  readonly inflateRaw: (
-    bytes: Uint8Array,
-    options: { readonly chunkSize: number; readonly maxOutputLength: number },
-    done: (error: Error | null, result: Uint8Array) => void,
-  ) => void;
-};
-
-type NodeProcess = { readonly getBuiltinModule?: (name: string) => unknown };
+import { zlibOfNode, type Zlib } from './node-zlib.ts';
 
 /** What zlib takes for the size of its output at least. */
 const MIN_CHUNK_BYTES = 64;
@@ -25,8 +15,7 @@ const MIN_CHUNK_BYTES = 64;
  * @throws {QuarkError} `segment_damaged` when it is broken, or holds more or less
  */
 export async function inflate(bytes: Uint8Array<ArrayBuffer>, length: number): Promise<Uint8Array> {
-  const { process } = globalThis as { readonly process?: NodeProcess };
-  const zlib = process?.getBuiltinModule?.('node:zlib') as Zlib | undefined;
+  const zlib = zlibOfNode();
   return zlib === undefined ? inflateStream(bytes, length) : inflateAtOnce(zlib, bytes, length);
 }
 

@@ -10,6 +10,7 @@
 import { Breather } from '../../base/breather.ts';
 import type { BufferSpan } from '../arrow/arrow-buffers.ts';
 import { readArrow } from '../arrow/arrow-reader.ts';
+import { deflate, joinBytes } from './deflate.ts';
 
 /** "QPK1", little-endian. */
 export const MAGIC = 0x314b5051;
@@ -67,7 +68,7 @@ export async function packSegment(
     const isDelta = isOrdinal || isMonotone(values, width);
     const planes = split(values, width, isDelta).map((plane) => {
       const first = plane[0] ?? 0;
-      if (plane.every((byte) => byte === first)) return first;
+      if (isConstant(plane)) return first;
       const isRandom = entropy(plane) > RANDOM_ENTROPY;
       (isRandom ? random : stream).push(plane);
       return isRandom ? RANDOM : IN_STREAM;
@@ -76,7 +77,7 @@ export async function packSegment(
     at = start + byteLength;
   }
   literal(bytes.byteLength);
-  const deflated = await transform(stream, new CompressionStream('deflate-raw'));
+  const deflated = await deflate(stream);
   const header: Header = {
     length: bytes.byteLength,
     deflated: stream.reduce((sum, part) => sum + part.length, 0),
@@ -86,7 +87,7 @@ export async function packSegment(
   const frame = new Uint8Array(8);
   new DataView(frame.buffer).setUint32(0, MAGIC, true);
   new DataView(frame.buffer).setUint32(4, headerBytes.length, true);
-  return join([frame, headerBytes, ...random, deflated]);
+  return joinBytes([frame, headerBytes, ...random, deflated]);
 }
 
 /** Byte planes of little-endian numbers, lowest byte first; of differences to the value before, if `isDelta`. */
@@ -161,6 +162,12 @@ function isMonotone(bytes: Uint8Array, width: number): boolean {
   return true;
 }
 
+function isConstant(plane: Uint8Array): boolean {
+  const first = plane[0] ?? 0;
+  for (let i = 1; i < plane.length; i++) if (plane[i] !== first) return false;
+  return true;
+}
+
 function entropy(plane: Uint8Array): number {
   const counts = new Uint32Array(256);
   const stride = Math.max(1, Math.floor(plane.length / SAMPLE_BYTES));
@@ -172,25 +179,4 @@ function entropy(plane: Uint8Array): number {
   let bits = 0;
   for (const n of counts) if (n > 0) bits -= (n / sampled) * Math.log2(n / sampled);
   return bits;
-}
-
-async function transform(
-  parts: readonly Uint8Array[],
-  through: CompressionStream,
-): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(
-    await new Response(
-      new Blob(parts as Uint8Array<ArrayBuffer>[]).stream().pipeThrough(through),
-    ).arrayBuffer(),
-  );
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

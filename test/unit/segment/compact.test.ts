@@ -1,11 +1,14 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
-import { compactTable } from '../../../src/segment/compact.ts';
+import { compactTable, MERGED_ROWS } from '../../../src/segment/compact.ts';
 import { unpackSegment } from '../../../src/codecs/packed/unpack.ts';
+import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
+import { recordRun } from '../../support/recorded-run.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
 });
 
 test('what an engine packs wrongly is kept in the plain form', async () => {
@@ -24,6 +27,7 @@ test('what an engine packs wrongly is kept in the plain form', async () => {
     }
   }
   vi.stubGlobal('CompressionStream', OtherFormat);
+  vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined);
   await session.endRun();
   const segments = await store.listSegments({ runId: session.runId, table: 'metrics' });
   expect(segments.map((segment) => [segment.encoding, segment.rowCount])).toEqual([['arrow', 300]]);
@@ -59,4 +63,66 @@ test('rows with long texts are merged into segments that can be stored and read,
   expect(columns.damage).toEqual([]);
   expect(Array.from(columns.values)).toEqual(Array.from({ length: 90 }, (_, i) => i));
   await session.close();
+});
+
+const KEYS = 20;
+const BATCH_ROWS = 1 << 14;
+
+/** Rows of 20 metrics in turn; the value is the number of the row. */
+function rowsFrom(first: number): RowBatch {
+  const numbers = Float64Array.from({ length: BATCH_ROWS }, (_, i) => first + i);
+  return {
+    rowCount: BATCH_ROWS,
+    columns: new Map([
+      ['timestamp', { kind: 'number', values: numbers.map((at) => 1_700_000_000_000 + at) }],
+      [
+        'metric_key',
+        {
+          kind: 'key',
+          dictionary: Array.from({ length: KEYS }, (_, key) => `m${key}`),
+          indices: Int32Array.from(numbers, (at) => at % KEYS),
+        },
+      ],
+      ['value', { kind: 'f64', values: numbers, isNull: null }],
+      ['step', { kind: 'number', values: numbers.map((at) => Math.floor(at / KEYS)) }],
+    ]),
+  };
+}
+
+test('windows of a long table are regrouped, so that segments have one metric; the last window stays, and nothing is merged twice', async () => {
+  const windows = 4;
+  const rows = windows * MERGED_ROWS;
+  const batches = Array.from({ length: rows / BATCH_ROWS }, (_, i) => rowsFrom(i * BATCH_ROWS));
+  const { run, store } = await recordRun([['metrics', batches]]);
+  const filter = { runId: run.id, table: 'metrics' };
+  const merged = await compactTable(store, metricTable, run.id, 'merge_1');
+  expect(merged.isDone).toBe(true);
+  const segments = await store.listSegments(filter);
+  const isLast = (last: number): boolean => last >= rows - MERGED_ROWS;
+  const early = segments.filter(({ lastSequence }) => !isLast(lastSequence));
+  expect(early.map(({ keys, rowCount }) => [keys?.length, rowCount])).toEqual(
+    Array.from({ length: KEYS }, () => [1, expect.any(Number)]),
+  );
+  expect(segments.length - early.length).toBeLessThanOrEqual(8);
+  const reader = await openRun(store, run.id);
+  const { sequences, values } = await reader.readMetricColumns();
+  expect(sequences.length).toBe(rows);
+  expect(values.every((value, i) => value === i && sequences[i] === i)).toBe(true);
+  expect(await compactTable(store, metricTable, run.id, 'merge_2')).toEqual({
+    removed: 0,
+    added: 0,
+    isDone: true,
+  });
+});
+
+test('while a table grows, whole windows are merged and the rest is left', async () => {
+  const batches = Array.from({ length: 10 }, (_, i) => rowsFrom(i * BATCH_ROWS));
+  const { run, store } = await recordRun([['metrics', batches]]);
+  const filter = { runId: run.id, table: 'metrics' };
+  await compactTable(store, metricTable, run.id, 'merge_1', { isGrowing: true });
+  const encodings = (await store.listSegments(filter)).map(({ encoding }) => encoding);
+  expect(encodings.filter((encoding) => encoding === 'arrow')).toHaveLength(2);
+  await compactTable(store, metricTable, run.id, 'merge_2');
+  const after = await store.listSegments(filter);
+  expect(after.every(({ encoding }) => encoding === 'packed')).toBe(true);
 });
