@@ -179,6 +179,11 @@ const TIERS = {
   browser: ['e2e'],
   release: ['kill', 'package'],
 };
+/**
+ * A whole run has one tier of all: a project has a server and processes of its own, which load and transform the same modules as those
+ * of the others.
+ */
+const isOneTier = (process.env['QUARK_ONE_TIER'] ?? '') !== '';
 /** Files named so change their process, or measure it: each has one of its own. Other files share processes and modules. */
 const ISOLATED = '**/*.isolated.test.ts';
 
@@ -215,10 +220,26 @@ function tierProjects(tier: string, folders: readonly string[]): TestProjectConf
   ];
 }
 
+/** The step "types" of the test commands finds the same errors, with those of all other files. */
+const TYPES: TestProjectConfiguration = {
+  extends: true,
+  test: {
+    name: 'types',
+    include: [],
+    typecheck: {
+      enabled: true,
+      only: true,
+      include: ['test/types/**/*.test-d.ts'],
+      ignoreSourceErrors: true, // "npm run types" reports those, once
+    },
+  },
+};
+
 async function tests(): Promise<ViteUserConfig> {
   const { TestOrder } = await import('./scripts/test-order.ts');
   // A machine without any browser can still run the other projects.
   const executablePath = await findChromium().catch(() => undefined);
+  const tiers = isOneTier ? { node: Object.values(TIERS).flat() } : TIERS;
   return {
     resolve: { alias: [...sourceAlias, knownGit] },
     plugins: [inlineWorker(), sourceSeams()],
@@ -227,20 +248,8 @@ async function tests(): Promise<ViteUserConfig> {
       sequence: { sequencer: TestOrder },
       setupFiles: [here('./test/support/fix-seed.ts')],
       projects: [
-        ...Object.entries(TIERS).flatMap(([tier, folders]) => tierProjects(tier, folders)),
-        {
-          extends: true,
-          test: {
-            name: 'types',
-            include: [],
-            typecheck: {
-              enabled: true,
-              only: true,
-              include: ['test/types/**/*.test-d.ts'],
-              ignoreSourceErrors: true, // "npm run types" reports those, once
-            },
-          },
-        },
+        ...Object.entries(tiers).flatMap(([tier, folders]) => tierProjects(tier, folders)),
+        ...(isOneTier && !isWhole ? [] : [TYPES]),
         {
           extends: true,
           optimizeDeps: {
@@ -258,6 +267,8 @@ async function tests(): Promise<ViteUserConfig> {
           },
           test: {
             name: 'browser-pages',
+            // One page for all files: each would fetch a thousand modules.
+            isolate: false,
             include: ['test/**/*.browser.test.ts'],
             env: { QUARK_WHOLE: isWhole ? '1' : '' },
             ...PATIENCE,

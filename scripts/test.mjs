@@ -9,6 +9,7 @@
 // failed run once more, alone: what passes then is listed as passed the second time, and counts as passed (docs/tests.md).
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { filesInMemory } from './files-in-memory.mjs';
 import { join } from 'node:path';
 import { bin, root, run as runProgram, script } from './run-program.mjs';
 import { countReport, filesToRepeat, withSecond } from './vitest-report.mjs';
@@ -25,9 +26,9 @@ let failed = 0;
 const failures = [];
 
 /** Runs one program; what it says is shown at once, or kept in `log` where several run at a time. */
-function run(command, args, log) {
+function run(command, args, log, env = {}) {
   const hear = log && ((chunk) => log.push(chunk));
-  return runProgram(command, args, { hear, isQuiet: true, limitMs: STEP_LIMIT_MS });
+  return runProgram(command, args, { hear, isQuiet: true, limitMs: STEP_LIMIT_MS, env });
 }
 
 /** A step that counts as one test. With `isAside` it runs beside another, and speaks when it is done. */
@@ -48,7 +49,7 @@ async function check(name, work, isAside = false) {
 }
 
 const OPTIONS = new Set(['--no-build', '--fast', '--long']);
-const FAST_PROJECTS = ['fast', 'fast-isolated', 'types'];
+const FAST_PROJECTS = ['fast', 'fast-isolated'];
 const CHECKS = [
   ['types', bin('tsc'), ['--noEmit']],
   ['format', bin('oxfmt'), ['--check']],
@@ -71,6 +72,7 @@ async function main() {
 
   const isFast = process.argv.includes('--fast');
   if (process.argv.includes('--long')) process.env.QUARK_WHOLE = '1';
+  filesInMemory();
   const isBuilt = isFast || process.argv.includes('--no-build');
   if (isFast || !isBuilt) await check('kernels', () => run(...script('wasm')));
   // The checks need the compiled kernels, and nothing else of the build.
@@ -91,13 +93,14 @@ async function main() {
   // One more than there are processors: many tests wait for processes and browsers.
   const workers = `--maxWorkers=${availableParallelism() + (isFast ? 0 : 1)}`;
   const filters = process.argv.slice(2).filter((argument) => !OPTIONS.has(argument));
+  const isWholeRun = !isFast && filters.length === 0;
   if (isFast) filters.push(...FAST_PROJECTS.map((project) => `--project=${project}`));
-  const exitCode = await run(bin('vitest'), [
-    'run',
-    workers,
-    ...reporters(resultsFile),
-    ...filters,
-  ]);
+  const exitCode = await run(
+    bin('vitest'),
+    ['run', workers, ...reporters(resultsFile), ...filters],
+    undefined,
+    isWholeRun ? { QUARK_ONE_TIER: '1' } : {},
+  );
   await checked;
   let report = countReport(resultsFile, exitCode, root);
   const again = isFast ? [] : filesToRepeat(resultsFile, root);

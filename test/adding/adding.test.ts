@@ -1,6 +1,7 @@
 /** How little of the house an addition touches. Each patch here is one, as docs/adding.md describes it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { roomErrors } from '../../scripts/rooms.mjs';
+import { longTest } from '../support/long.ts';
 import { changesOf, PatchedCopy, type Change } from './patched-copy.ts';
 
 type Addition = {
@@ -91,7 +92,7 @@ describe('all of them together', () => {
     expect(await copy.compile(tests)).toBe('');
   });
 
-  test('work: the tests that they bring along pass', async () => {
+  longTest('work: the tests that they bring along pass', async () => {
     expect(await copy.test(PAGE_OF_RULES, ...tests, '-u')).toMatch(
       new RegExp(`Test Files +${tests.length + 1} passed`),
     );

@@ -4,13 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
+import { casesOf } from '../support/long.ts';
 import { describeStore } from './store-contract.ts';
 
 // With "full" every commit waits for the disk, and those that wait at once are committed together.
-for (const [name, query] of [
-  ['sqlite', ''],
-  ['sqlite, synchronous=full', '?synchronous=full'],
-] as const)
+for (const [name, query] of casesOf(
+  [
+    ['sqlite', ''],
+    ['sqlite, synchronous=full', '?synchronous=full'],
+  ] as const,
+  1,
+))
   describeStore(
     name,
     async (clock) => {
