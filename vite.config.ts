@@ -117,6 +117,17 @@ const READING = {
   minShareCount: 3,
 };
 
+/** What the page of a run begins with, and charts, which other views share: two chunks, where cut along who shares what there were forty. */
+const CHARTS = {
+  name: 'charts',
+  test: /\/(?:dashboard\/(?:charts|theme|workspace)|uplot)\//,
+  minShareCount: 2,
+};
+const RUN = {
+  name: 'run',
+  test: /\/dashboard\/(?:run\/(?:facts|feed|header|metrics)\/|run\/run-|run\/tabs|parts\/markdown|changes|worker\/(?:start|import-client|offered))/,
+};
+
 /**
  * The demo is a user of the package, of its public entries alone. It is built from the source of the package, not from dist/, whose
  * entries are chunks that cannot be cut: the list of runs would load what only the training page uses. The workers are those of dist/.
@@ -145,7 +156,7 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         // Other pages name it: `<script type="module" src="https://.../quark-run.js">`.
         entryFileNames: ({ name }) =>
           name === 'quark-run' ? 'quark-run.js' : 'assets/[name]-[hash].js',
-        codeSplitting: { groups: [LIST, READING] },
+        codeSplitting: { groups: [LIST, READING, CHARTS, RUN] },
       },
     },
     emptyOutDir: true,

@@ -14,6 +14,7 @@ import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice } from '../parts/notices.tsx';
 import { setting } from '../parts/signals.ts';
 import { t } from '../parts/t.ts';
+import { whenQuiet } from '../parts/turns.ts';
 import { frameSettings, type FrameSettings } from '../route/frame-settings.ts';
 import { route } from '../route/location.ts';
 import { hrefOf, type PageRoute } from '../route/route.ts';
@@ -38,6 +39,9 @@ import { StatusLine } from './status-line.tsx';
 import type { TrainPage } from './train-page.ts';
 import './style.css';
 
+/** How long after its first view a page loads the code of the next one, in milliseconds. */
+const AHEAD_MS = 1_000;
+
 /** The whole page. */
 export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
   useSignalEffect(() => {
@@ -50,6 +54,12 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
     for (const load of [loadRunPage, loadComparison, ...LIST_OF_FILES])
       load().catch(() => undefined);
   });
+  useEffect(() => {
+    // Where people go from a list: the code of its page is there when they do.
+    void whenQuiet().then(() =>
+      setTimeout(() => void loadRunPage().catch(() => undefined), AHEAD_MS),
+    );
+  }, []);
   if (frameSettings !== undefined)
     return (
       <main id="main">

@@ -52,8 +52,12 @@ const LINKED: ChartLink = { id: ALL_PANELS, keys: undefined };
 /** What a chart shows, and how. */
 export type ChartProps = {
   readonly group: MetricGroup;
-  /** Curves by their keys; a mean of several is made for the axis that it is drawn on. */
-  readonly series: { readonly get: (key: string, axis: ChartAxis) => SampleSeries | undefined };
+  readonly series: {
+    /** Curves by their keys; a mean of several is made for the axis that it is drawn on. */
+    readonly get: (key: string, axis: ChartAxis) => SampleSeries | undefined;
+    /** Called with the metrics that are on the screen. */
+    readonly lookAt?: (keys: readonly string[]) => void;
+  };
   /** What a curve is hidden with, such as all curves of a run; unless given, each is hidden by itself. */
   readonly ownerOf?: (key: string) => string;
   /** The metric that an axis goes by, for a curve; that of `series` unless given. */
@@ -195,6 +199,7 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
     const { axis, smoothing } = inputs.settings.value;
     const metric = metricOfAxis(axis);
     const hidden = view.hidden.value;
+    series.lookAt?.(metric === undefined ? keys.value : [...keys.value, metric]);
     const colored = keys.value.map((key, position) => {
       const style = props.styleOf?.(key) ?? {
         color: colorIndex(key, position, PALETTE_SIZE),

@@ -29,6 +29,38 @@ export function afterPaint(): Promise<void> {
   });
 }
 
+/** Work that the screen waits for, and those who let it go first. */
+let urgentCount = 0;
+const patient = new Set<() => void>();
+/** How long anything is put off at most, in milliseconds. */
+const PATIENCE_MS = 5_000;
+
+/** Does what the screen waits for: {@link whenQuiet} resolves after it. */
+export async function urgently<T>(work: Promise<T>): Promise<T> {
+  urgentCount += 1;
+  try {
+    return await work;
+  } finally {
+    urgentCount -= 1;
+    if (urgentCount === 0) for (const go of patient) go();
+  }
+}
+
+/** Resolves when the page has been drawn and nothing is under way that the screen waits for: for requests that can come later. */
+export async function whenQuiet(): Promise<void> {
+  await afterPaint();
+  if (urgentCount === 0) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => go(), PATIENCE_MS);
+    const go = (): void => {
+      clearTimeout(timer);
+      patient.delete(go);
+      resolve();
+    };
+    patient.add(go);
+  });
+}
+
 /** Resolves after the messages that wait, in a hidden tab too. A timer would wait for four milliseconds, there for a second. */
 export function nextMessage(): Promise<void> {
   return new Promise((resolve) => {

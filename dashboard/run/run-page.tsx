@@ -1,7 +1,7 @@
 /** One run: its curves while they grow, what happened, and what it was made of. */
 import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type RunReader, type Store } from 'quark-sdk';
 import { hrefOf } from '../route/route.ts';
 import {
@@ -171,6 +171,7 @@ function LastValues(props: { readonly feed: RunFeed; readonly nowMs: number }): 
     .filter((group) => group.id === 'loss' || group.id === 'accuracy')
     .flatMap((group) => group.keys.filter((key) => !key.includes('epoch_')))
     .slice(0, 4);
+  useEffect(() => feed.series.lookAt(keys), [feed, keys.join('|')]);
   const { step, epoch } = feed.position;
   const summary = { run: feed.run, isLive: feed.isLive, effectiveStatus: feed.status };
   const spanMs = runSpanMs(summary, nowMs, feed.lastActivityMs);

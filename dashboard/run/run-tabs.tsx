@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import type { RunReader } from 'quark-sdk';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { keepPolling } from '../parts/polling.ts';
-import { afterPaint } from '../parts/turns.ts';
+import { whenQuiet } from '../parts/turns.ts';
 import { hrefOf } from '../route/route.ts';
 import type { RunTab, TabProps } from './feed/tab.ts';
 import { RUN_TABS } from './tabs.ts';
@@ -28,7 +28,7 @@ function useOffered(run: RunReader | undefined): ReadonlySet<string> {
     offered.value = new Set();
     return keepPolling(
       async () => {
-        await afterPaint();
+        await whenQuiet();
         for (const { id, isOffered } of RUN_TABS)
           if (isOffered !== undefined && !offered.peek().has(id) && (await isOffered(run)))
             offered.value = new Set([...offered.peek(), id]);

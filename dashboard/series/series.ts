@@ -237,10 +237,12 @@ export class SeriesSet {
   get keys(): readonly string[] {
     return [...new Set([...this.#announced, ...this.#byKey.keys()])];
   }
-  /** The points of a metric, for somebody who looks at them: where they are not here, they may come. */
   get(key: string): SampleSeries | undefined {
-    if (this.#announced.has(key)) this.#onAsked(key);
     return this.#byKey.get(key);
+  }
+  /** Somebody looks at these metrics: where points of them are not here, they may come. */
+  lookAt(keys: readonly string[]): void {
+    for (const key of keys) if (this.#announced.has(key)) this.#onAsked(key);
   }
   /** Whether points of a metric are here. */
   has(key: string): boolean {
@@ -250,7 +252,7 @@ export class SeriesSet {
   lengthOf(key: string): number {
     return this.#byKey.get(key)?.length ?? 0;
   }
-  /** Names metrics of which points come when somebody asks for them: `onAsked` is called with each key that {@link get} is asked for. */
+  /** Names metrics of which points come when somebody looks at them: `onAsked` is called with each key that is wanted. */
   announce(keys: readonly string[], onAsked: (key: string) => void): void {
     this.#announced = new Set(keys);
     this.#onAsked = onAsked;

@@ -3,7 +3,7 @@
  * downsampled by the service, then all of their samples. Samples that nobody has looked at for longest make room for others.
  */
 import type { DamageReport, Store } from 'quark-sdk';
-import { nextTurn, TurnBreak } from '../parts/turns.ts';
+import { nextTurn, TurnBreak, urgently } from '../parts/turns.ts';
 import { overviewSeries, readCurvesOf } from './overview.ts';
 import type { PageSeriesRead, ReadSeries } from './series-reader.ts';
 import { SeriesSet, type SampleSeries } from './series.ts';
@@ -14,6 +14,8 @@ const OVERVIEW_KEYS = 8;
 const WHOLE_KEYS = 4;
 /** How long nothing new has come onto the screen before all samples of what is there are read, in milliseconds. */
 const SETTLED_MS = 400;
+/** How long other requests wait for charts to come onto the screen, in milliseconds. */
+const FIRST_MS = 3_000;
 /** How long nothing is read after a failure, in milliseconds. */
 const RETRY_MS = 1_000;
 /** Samples that are held, at 32 bytes each and about as much again in their charts. */
@@ -59,6 +61,8 @@ export class WantedSeries {
   readonly #waiting = new Set<Wanted>();
   #burst = 0;
   #isReading = false;
+  /** Called when the first screen has its overviews. */
+  #onScreenRead: () => void = () => undefined;
   #isClosed = false;
   /** When points arrived last: what is on the screen has been asked for since. */
   #shownAtMs = 0;
@@ -66,6 +70,9 @@ export class WantedSeries {
   constructor(source: WantedSource) {
     this.#from = source;
     source.series.announce(source.names, (key) => this.#ask(key));
+    void urgently(
+      Promise.race([new Promise<void>((done) => (this.#onScreenRead = done)), pause(FIRST_MS)]),
+    );
   }
 
   /** Names metrics that have come since. */
@@ -113,17 +120,23 @@ export class WantedSeries {
 
   async #read(): Promise<void> {
     this.#isReading = true;
-    // Charts of one screen ask in the same turn.
-    await nextTurn();
-    while (!this.#isClosed)
+    for (let isMore = true; isMore && !this.#isClosed;)
       try {
-        if (this.#waiting.size > 0) await this.#readOverview(this.#nextWaiting());
-        else if (!(await this.#readOn())) break;
+        await urgently(this.#readScreen());
+        isMore = await this.#readOn();
       } catch (error) {
         this.#from.onFailure(error);
         await pause(RETRY_MS);
       }
     this.#isReading = false;
+  }
+
+  /** The overviews of what is on the screen. */
+  async #readScreen(): Promise<void> {
+    // Charts that come onto the screen together ask in the same turn.
+    await nextTurn();
+    while (this.#waiting.size > 0 && !this.#isClosed) await this.#readOverview(this.#nextWaiting());
+    this.#onScreenRead();
   }
 
   #nextWaiting(): readonly Wanted[] {

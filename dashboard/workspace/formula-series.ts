@@ -4,7 +4,10 @@ import { SampleSeries } from '../series/series.ts';
 import { FORMULA_MARK } from './layout.ts';
 
 /** Where series come from. */
-export type SeriesSource = { readonly get: (key: string) => SampleSeries | undefined };
+export type SeriesSource = {
+  readonly get: (key: string) => SampleSeries | undefined;
+  readonly lookAt?: (keys: readonly string[]) => void;
+};
 
 type Made = { readonly inputs: string; readonly series: SampleSeries | undefined };
 
@@ -16,6 +19,11 @@ export class FormulaSource implements SeriesSource {
 
   constructor(source: SeriesSource) {
     this.#source = source;
+  }
+
+  /** Somebody looks at these metrics and formulas. */
+  lookAt(keys: readonly string[]): void {
+    this.#source.lookAt?.(this.metricsOf(keys));
   }
 
   get(key: string): SampleSeries | undefined {

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { shortId } from '../../parts/format.ts';
 import { usePromise } from '../../parts/hooks.ts';
 import { t, tn } from '../../parts/t.ts';
+import { whenQuiet } from '../../parts/turns.ts';
 import { hrefOf } from '../../route/route.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { Folding } from './folding.tsx';
@@ -18,9 +19,10 @@ const RADIUS_PX = 4.5;
 export function LineageFacts({ feed }: { readonly feed: RunFeed }): JSX.Element | null {
   const { reader, run } = feed;
   // Read again when the run changes: a child may have been started since.
-  const { found } = usePromise(`${run.id} ${run.updatedAt}`, () =>
-    readLineage(reader.store, reader),
-  );
+  const { found } = usePromise(`${run.id} ${run.updatedAt}`, async () => {
+    await whenQuiet();
+    return readLineage(reader.store, reader);
+  });
   if (found === undefined) return null;
   const { hasMore, runs } = found.value;
   if (runs.length < 2) return null;

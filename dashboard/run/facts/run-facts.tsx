@@ -7,6 +7,7 @@ import { Button, CopyButton } from '../../parts/controls.tsx';
 import { formatCount, formatDuration } from '../../parts/format.ts';
 import { adding } from '../../parts/signals.ts';
 import { t, tn } from '../../parts/t.ts';
+import { whenQuiet } from '../../parts/turns.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { environmentWords } from './environment-words.ts';
 import { Folding } from './folding.tsx';
@@ -104,12 +105,14 @@ function StoredRows(props: {
   useEffect(() => {
     let isGone = false;
     // The page says elsewhere what cannot be read.
-    readStoredRows(reader).then(
-      (found) => {
-        if (!isGone) facts.value = found;
-      },
-      () => undefined,
-    );
+    whenQuiet()
+      .then(() => readStoredRows(reader))
+      .then(
+        (found) => {
+          if (!isGone) facts.value = found;
+        },
+        () => undefined,
+      );
     return () => {
       isGone = true;
     };

@@ -7,6 +7,7 @@ import { Button } from '../../parts/controls.tsx';
 import { formatCount, formatMeasuredSpan } from '../../parts/format.ts';
 import { adding } from '../../parts/signals.ts';
 import { t, tn } from '../../parts/t.ts';
+import { whenQuiet } from '../../parts/turns.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 import { Folding } from './folding.tsx';
 
@@ -29,12 +30,14 @@ export function TimerFacts(props: {
   useEffect(() => {
     let isGone = false;
     // The page says elsewhere what cannot be read.
-    timersOf(feed, toldCount).then(
-      (found) => {
-        if (!isGone) timers.value = found;
-      },
-      () => undefined,
-    );
+    whenQuiet()
+      .then(() => timersOf(feed, toldCount))
+      .then(
+        (found) => {
+          if (!isGone) timers.value = found;
+        },
+        () => undefined,
+      );
     return () => {
       isGone = true;
     };

@@ -5,7 +5,7 @@ import { isQuarkError, type Store } from 'quark-sdk';
 import { isGrowing } from '../../dropped/dropped-files.ts';
 import { keepPolling } from '../../parts/polling.ts';
 import { adding, setterOf } from '../../parts/signals.ts';
-import { afterPaint, nextTurn } from '../../parts/turns.ts';
+import { afterPaint, nextTurn, urgently } from '../../parts/turns.ts';
 import { RunFeed } from '../../series/run-feed.ts';
 import { seriesReader, type ReadSeries } from '../../series/series-reader.ts';
 
@@ -90,7 +90,7 @@ async function readOn(
   signal: AbortSignal,
 ): Promise<void> {
   let hasNews = feed.peek() === undefined;
-  const known = feed.peek() ?? (await RunFeed.open(store, runId, samplesOf(store)));
+  const known = feed.peek() ?? (await urgently(RunFeed.open(store, runId, samplesOf(store))));
   let shownAtMs = 0;
   const show = (): void => {
     if (signal.aborted) return;

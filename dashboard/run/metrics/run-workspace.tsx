@@ -12,6 +12,7 @@ import type { PanelContext } from '../../charts/chart-state.ts';
 import type { ChartMark } from '../../charts/marks.ts';
 import type { ChartBand } from '../../charts/metric-chart.ts';
 import { t } from '../../parts/t.ts';
+import { whenQuiet } from '../../parts/turns.ts';
 import type { NoteAccess } from '../../workspace/marks-dialog.tsx';
 import { Workspace } from '../../workspace/workspace.tsx';
 
@@ -82,7 +83,10 @@ function useMarks(
 } {
   const { reader, run } = feed;
   const { answer: findings } = useAsked(
-    () => storedFindings(reader.store, run.id),
+    async () => {
+      await whenQuiet();
+      return storedFindings(reader.store, run.id);
+    },
     feed,
     `${askingStamp(feed, watch.nowMs.value)} ${sayingCount(feed.events)}`,
   );

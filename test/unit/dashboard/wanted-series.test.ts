@@ -66,7 +66,7 @@ describe('WantedSeries', () => {
       mostHeld: 2 * POINTS,
     });
     expect(series.keys).toEqual(names);
-    const look = (...keys: string[]): void => keys.forEach((key) => void series.get(key));
+    const look = (...keys: string[]): void => series.lookAt(keys);
     const isWhole = (key: string): boolean =>
       series.lengthOf(key) >= POINTS && series.get(key)?.standsFor === undefined;
     look('m001', 'm003');
@@ -122,7 +122,7 @@ describe('WantedSeries', () => {
         isDown = false;
       },
     });
-    series.get('m000');
+    series.lookAt(['m000']);
     await until(() => expect(series.lengthOf('m000')).toBe(100));
     expect(failures).toHaveLength(1);
     wanted.close();
@@ -145,7 +145,7 @@ it('a run of many metrics and rows shows their names, and reads those that are l
   feed.follow(() => {
     told += 1;
   });
-  feed.series.get('m042');
+  feed.series.lookAt(['m042']);
   await until(() => expect(told).toBe(1));
   expect(feed.series.get('m042')?.last?.value).toBe(42 + 19);
   expect(feed.series.has('m041')).toBe(false);
