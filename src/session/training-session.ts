@@ -524,7 +524,7 @@ export class TrainingSession implements AsyncDisposable {
   /** Records why the run ends. */
   async #say(error: unknown, status: TerminalRunStatus): Promise<void> {
     if (status === 'interrupted') {
-      await this.addLog(`Interrupted: ${shorten(messageOf(error))}`, {
+      await this.addLog(`Interrupted: ${saidOf(error)}`, {
         identifier: 'Warning',
         eventType: 'runtime_interruption',
       });
@@ -534,7 +534,7 @@ export class TrainingSession implements AsyncDisposable {
       error_type: error instanceof Error ? shorten(error.name) : typeof error,
       stack: error instanceof Error ? shorten(error.stack ?? '') || null : null,
     };
-    await this.addLog(shorten(messageOf(error)) || 'An error without a message was thrown.', {
+    await this.addLog(saidOf(error) || 'An error without a message was thrown.', {
       identifier: 'Error',
       eventType: 'runtime_error',
       payload,
@@ -553,6 +553,11 @@ function checkEndReason(status: TerminalRunStatus, reason: unknown): unknown {
 
 /** Messages of errors may hold whole tensors; their beginning says what happened. */
 const MAX_ERROR_CHARS = 16_384;
+
+/** What a program says of an end: its text as it is, else the message of the error. */
+function saidOf(error: unknown): string {
+  return shorten(typeof error === 'string' ? error : messageOf(error));
+}
 
 function shorten(text: string): string {
   return text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;

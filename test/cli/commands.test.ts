@@ -47,7 +47,7 @@ beforeAll(async () => {
     parentRunId: first.runId,
   });
   await second.addLog('Out of memory', { identifier: 'Error', step: 5 });
-  await second.endRun('failed');
+  await second.endRun('failed', 'Out of memory');
   await second.close();
   // Its session lets go without ending it: nobody holds it any more.
   const third = await TrainingSession.startRun({ ...options, project: 'digits' });
@@ -153,6 +153,15 @@ describe('quark show', () => {
       metric_keys: ['train/loss', 'val/loss'],
       config: { learning_rate: 0.1 },
     });
+  });
+
+  it('says why a run ended, and values as people read them', async () => {
+    expect((await run(['show', ids[0] ?? ''])).stdout).toMatch(
+      /train\/loss +last 123460000, best .*\n +val\/loss +last 2, best 2\n/,
+    );
+    expect((await run(['show', ids[1] ?? ''])).stdout).toMatch(
+      / {2}status +failed\n {2}reason +Out of memory\n/,
+    );
   });
 
   it('takes the beginning of an id where it is clear, and "latest"', async () => {
@@ -262,7 +271,10 @@ describe('quark events', () => {
     expect(await types(ids[0] ?? '', '--type', 'run_started', '--type', 'run_ended')).toStrictEqual(
       ['run_started', 'run_ended'],
     );
-    expect(await types(ids[1] ?? '', '--severity', 'error')).toStrictEqual(['user_log']);
+    expect(await types(ids[1] ?? '', '--severity', 'error')).toStrictEqual([
+      'user_log',
+      'runtime_error',
+    ]);
     expect(await types(ids[0] ?? '', '--step-min', '3', '--step-max', '3')).toStrictEqual([
       'checkpoint_saved',
     ]);

@@ -2,7 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createMemoryStore, MetricsLogger, TrainingSession, type Store } from 'quark-sdk';
+import {
+  createMemoryStore,
+  MetricsLogger,
+  TrainingSession,
+  type JsonObject,
+  type Store,
+} from 'quark-sdk';
+import { ArtifactStore } from 'quark-sdk/probes';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
 import {
   checkBuilt,
@@ -15,6 +22,22 @@ import {
 
 const LIMIT_MS = 240_000;
 const STEPS = 60;
+
+/** What `logCode()` records, of two states of a repository. */
+function codeOf(at: number): JsonObject {
+  return {
+    format_version: 1,
+    platform: 'node',
+    commit: 'abc',
+    branch: 'main',
+    diff: `diff --git a/train.js b/train.js\n@@\n+const rate = ${at};\n`,
+    is_diff_cut: false,
+    untracked: [],
+    lock_file: null,
+    packages: { '@tensorflow/tfjs': `4.2${at}.0`, idb: '8.0.4' },
+    scripts: [{ path: 'train.js', sha256: String(at).repeat(64), is_entry: true }],
+  };
+}
 
 /** A run that learns as fast as its learning rate says; the fifth runs out of memory at the end. */
 async function record(store: Store, at: number): Promise<string> {
@@ -38,6 +61,7 @@ async function record(store: Store, at: number): Promise<string> {
         metrics.log('val/loss', loss + 0.1, { step });
         metrics.log('val/latency', 10 / lr + seed, { step });
       }
+      if (at < 2) await new ArtifactStore(session).store('code', 'code', codeOf(at));
       if (at === 3)
         await session.alert({ title: 'Half of the images are black', text: 'Look.', step: 20 });
       if (at === 4) throw new Error('CUDA out of memory: <b>2 GiB</b>');
@@ -150,6 +174,49 @@ describe('a comparison', () => {
     await expect.poll(() => row.getByRole('cell').first().innerText()).toMatch(/^2\.2/);
   });
 
+  it(
+    'follows runs that go on: charts, values, and how they end',
+    { timeout: LIMIT_MS },
+    async () => {
+      const live = await Promise.all(
+        [0, 1].map((at) =>
+          TrainingSession.startRun({
+            project: 'live',
+            storage: store,
+            name: `live-${at}`,
+            handleSignals: false,
+          }),
+        ),
+      );
+      const log = async (from: number, to: number, loss: number): Promise<void> => {
+        for (const session of live) {
+          const metrics = new MetricsLogger(session);
+          for (let step = from; step < to; step += 1) metrics.log('train/loss', loss, { step });
+          await metrics.flush();
+          await session.flush();
+        }
+      };
+      const counts = async (): Promise<readonly string[] | null> =>
+        (await chartLabel('train/loss')).match(/live-\d: \d+ points/g);
+      await log(0, 10, 2);
+      await page.goto(`${server.url}#/compare?runs=${live.map(({ runId }) => runId).join()}`);
+      await panel(page, 'train/loss').waitFor();
+      await expect.poll(counts).toEqual(['live-0: 10 points', 'live-1: 10 points']);
+      expect(await page.locator('.run-legend').getByText('Live', { exact: true }).count()).toBe(2);
+      await log(10, 25, 1);
+      await expect.poll(counts).toEqual(['live-0: 25 points', 'live-1: 25 points']);
+      await page.getByRole('tab', { name: 'Values' }).click();
+      const row = page.getByRole('row').filter({ hasText: 'train/loss' });
+      await row.waitFor();
+      await log(25, 26, 0.125);
+      await expect.poll(() => row.innerText()).toMatch(/0\.125.*0\.125/s);
+      const status = page.locator('.compare-panel').getByText('Live', { exact: true });
+      expect(await status.count()).toBe(2);
+      for (const session of live) await session.endRun('completed');
+      await expect.poll(() => status.count()).toBe(0);
+    },
+  );
+
   it('has the settings that differ, and all on request', { timeout: LIMIT_MS }, async () => {
     await open('&tab=settings');
     const table = page.getByRole('region', { name: 'Configuration' }).getByRole('table');
@@ -157,6 +224,14 @@ describe('a comparison', () => {
     await expect.poll(names).toEqual(['lr', 'seed']);
     await page.getByLabel('Show what does not differ, too').check();
     await expect.poll(names).toEqual(['lr', 'net.act', 'seed']);
+    // The code of the first two runs, then of one that recorded none.
+    const code = page.getByRole('region', { name: 'Code and packages', exact: true });
+    await code.getByRole('rowheader', { name: '@tensorflow/tfjs' }).waitFor();
+    const packages = await code.innerText();
+    expect(packages).toMatch(/4\.20\.0\s+4\.21\.0/);
+    expect(packages).toContain('train.js');
+    expect(packages).not.toContain('idb');
+    await code.getByLabel('Compared with').selectOption({ label: 'lr0.1-s0' });
     await page.getByText('not both runs have recorded their code').waitFor();
   });
 

@@ -215,9 +215,21 @@ it(
     const { page, errors } = await open('?view=code');
     await page.getByRole('heading', { name: 'Uncommitted changes' }).waitFor();
     await page.getByText('package-lock.json').first().waitFor();
+    // The status line says it meanwhile, however short that is.
+    await page.evaluate(() => {
+      const line = document.querySelector('.status-line');
+      if (line === null) throw new Error('There is no status line.');
+      const note = (): void => line.setAttribute('data-seen', line.textContent);
+      new MutationObserver(() => line.textContent !== '' && note()).observe(line, {
+        childList: true,
+      });
+    });
     await page.getByRole('button', { name: 'Report' }).click();
     const report = page.getByRole('dialog', { name: 'Report of this run' });
     await report.getByText('The run ran out of memory').first().waitFor();
+    const line = page.locator('.status-line');
+    await expect.poll(() => line.textContent()).toBe('');
+    expect(await line.getAttribute('data-seen')).toBe('Writing the report');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       report.getByRole('button', { name: 'Save as HTML' }).click(),

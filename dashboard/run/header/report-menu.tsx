@@ -12,6 +12,7 @@ import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { ErrorNotice, Waiting } from '../../parts/notices.tsx';
 import { setting } from '../../parts/signals.ts';
 import { t } from '../../parts/t.ts';
+import { runTask } from '../../parts/tasks.ts';
 import type { RunFeed } from '../../series/run-feed.ts';
 
 /** The button, and the report while it is read. */
@@ -42,7 +43,7 @@ function ReportDialog(props: {
   const { feed, onClose } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const { error, found, retry } = usePromise(feed.run.id, (runId) =>
-    reportInWorker(feed.reader.store, runId),
+    runTask(t('Writing the report'), () => reportInWorker(feed.reader.store, runId)),
   );
   useEffect(() => dialog.current?.showModal(), []);
   return (

@@ -118,8 +118,8 @@ export const compareCommand: Command = {
       }
       const result = await engine.compare(second.reader, { baseline: args.flag('baseline') });
       const compared = columns([
-        ['1', onTerminal(first.name)],
-        ['2', onTerminal(second.name)],
+        ['1', namedRun(first)],
+        ['2', namedRun(second)],
       ]);
       await io.stdout.write(
         args.flag('json')
@@ -130,6 +130,12 @@ export const compareCommand: Command = {
     });
   },
 };
+
+/** A run as it was asked for, and what it is called. */
+function namedRun({ name, reader }: NamedRun): string {
+  const called = reader.run.name;
+  return onTerminal(called === null || called === name ? name : `${name}  ${called}`);
+}
 
 function askedGrouping(text: string): RunGrouping {
   const known = RUN_GROUPINGS.find((one) => one === text);

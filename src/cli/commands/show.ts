@@ -148,6 +148,7 @@ function describe(
   const rows: [string, string][] = [
     ...namesOf(run),
     ['status', statusStyle(style, effectiveStatus)(effectiveStatus)],
+    ...optionalRow('reason', run.statusReason),
     ['started', hasTimes(run) ? localTime(run.startedAt) : '-'],
     ['ended', run.endedAt === null || !hasTimes(run) ? '-' : localTime(run.endedAt)],
     ['tags', run.tags.length === 0 ? '-' : onTerminal(run.tags.join(', '))],
@@ -224,7 +225,8 @@ function valuesOf(summary: unknown): string {
   if (typeof summary !== 'object' || summary === null) return '';
   const part = (name: string): readonly string[] => {
     const value: unknown = Reflect.get(summary, name);
-    return typeof value === 'number' || typeof value === 'string' ? [`${name} ${value}`] : [];
+    if (typeof value === 'number') return [`${name} ${shortNumber(value)}`];
+    return typeof value === 'string' ? [`${name} ${value}`] : [];
   };
   return [...part('last'), ...part('best')].join(', ');
 }
