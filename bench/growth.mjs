@@ -15,7 +15,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { median, save } from './harness.mjs';
 
-const PARTS = ['last', 'merge'];
+const PARTS = ['last', 'merge', 'import'];
 
 const { values: options } = parseArgs({
   options: {
@@ -36,8 +36,9 @@ else await child();
 
 async function child() {
   const { measure } = await load(options.child);
-  const entry = (name) => import(pathToFileURL(join(options.root, 'dist', name)).href);
-  const figures = await measure(Number(options.size), { entry, folder: options.folder });
+  const urlOf = (name) => pathToFileURL(join(options.root, 'dist', name)).href;
+  const entry = (name) => import(urlOf(name));
+  const figures = await measure(Number(options.size), { entry, urlOf, folder: options.folder });
   console.log(JSON.stringify({ ...figures, rssMb: process.resourceUsage().maxRSS / 1024 }));
 }
 

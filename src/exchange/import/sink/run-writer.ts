@@ -38,10 +38,11 @@ import { MetricBuffer } from '../../../session/metric-buffer.ts';
 import type { NewSegment, Store } from '../../../store/store.ts';
 import { toBoundedJson } from './import-json.ts';
 import type { ImportedEvent, RowPosition, TableSink } from './importer.ts';
+import { ImportMerges } from './import-merges.ts';
 import { conventionalKey, type KeyRule } from './key-table.ts';
 import type { ImportLimits } from '../../../codecs/limits.ts';
 
-/** Rows of a batch. Batches end where rows say, not where time does: an import that is repeated makes the same ones. */
+/** Rows of a batch, and rows that may wait to be written. Batches end where rows say, not where time does: an import that is repeated makes the same ones. */
 const BATCH_ROWS = 65_536;
 /** Events of a batch: readers make an object of each, and a page reads a batch at a time. */
 const BATCH_EVENTS = 4096;
@@ -51,8 +52,6 @@ const BATCH_CHARS = 1 << 22;
 const BATCH_ARTIFACTS = 4096;
 /** Segments in one append. */
 const MAX_APPEND_SEGMENTS = 16;
-/** Rows that may wait to be written. */
-const MAX_PENDING_ROWS = 65_536;
 /** Bytes of encoded segments that count as one waiting row. */
 const ROW_BYTES = 512;
 /** Longer names are no names. */
@@ -90,6 +89,7 @@ export type WrittenRun = {
 
 export class RunWriter implements TableSink {
   readonly #config: RunWriterConfig;
+  readonly #merges: ImportMerges;
   readonly #buffer = new MetricBuffer();
   readonly #ids = new Map<string, number>();
   /** Original name by key. */
@@ -127,6 +127,7 @@ export class RunWriter implements TableSink {
 
   constructor(config: RunWriterConfig) {
     this.#config = config;
+    this.#merges = new ImportMerges(config.store, config.runId);
   }
 
   get pendingRows(): number {
@@ -135,7 +136,7 @@ export class RunWriter implements TableSink {
   }
 
   get isFull(): boolean {
-    return this.pendingRows > MAX_PENDING_ROWS;
+    return this.pendingRows > BATCH_ROWS;
   }
 
   metric(name: string): number {
@@ -305,6 +306,7 @@ export class RunWriter implements TableSink {
       const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
       await this.#config.store.appendSegments(sending);
       this.#pending.splice(0, sending.length);
+      this.#merges.appended(sending);
     }
     this.#pendingRows = 0;
     this.#pendingBytes = 0;
@@ -316,6 +318,7 @@ export class RunWriter implements TableSink {
    */
   async leave(): Promise<number> {
     await this.flush();
+    await this.#merges.settle();
     return this.#rowCount - this.#buffer.rowCount;
   }
 
@@ -325,6 +328,7 @@ export class RunWriter implements TableSink {
     if (this.#events.length > 0) this.#cutEvents();
     if (this.#artifacts.length > 0) this.#cutArtifacts();
     await this.flush();
+    await this.#merges.finish();
     // A step is never replaced without a word.
     if (this.#badSteps > 0)
       this.#config.problem(
