@@ -5,6 +5,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { CURVE_STYLES, dashOf, styleName, type CurveStyle } from '../theme/curve-styles.ts';
 import { seriesColor } from '../theme/palette.ts';
 import { t } from '../parts/t.ts';
+import './curve-style.css';
 
 const GAP_PX = 4;
 

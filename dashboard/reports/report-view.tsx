@@ -45,7 +45,7 @@ export function ReportView(props: {
   };
   useReport(draft, refusal === undefined, exportFile);
   return (
-    <div class="page report-page stack gap-12">
+    <div class="page report-page column gap-12">
       <header class="page-head">
         <p class="crumb">
           <a href={hrefOf({ kind: 'reports' })}>{t('Reports')}</a> · {project}
@@ -59,7 +59,7 @@ export function ReportView(props: {
         {refusal !== undefined && <p class="page-sub">{refusal}</p>}
       </header>
       <SaveNotice draft={draft} />
-      <div class="report-body stack gap-12" ref={body}>
+      <div class="report-body column gap-12" ref={body}>
         <Blocks store={store} project={project} draft={draft} isWriting={isWriting.value} />
       </div>
       {isWriting.value && (

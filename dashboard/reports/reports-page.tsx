@@ -66,7 +66,7 @@ function ReportList({ store }: { readonly store: Store }): JSX.Element {
   const projects = found.value;
   const refusal = editRefusal(store);
   return (
-    <div class="page stack gap-12">
+    <div class="page column gap-12">
       <header class="page-head">
         <h1>{t('Reports')}</h1>
         {refusal !== undefined && <p class="page-sub">{refusal}</p>}

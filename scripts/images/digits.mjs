@@ -211,7 +211,7 @@ export async function beginLongRun(store) {
 
 const NOTES = `## Does a convolution help?
 
-The parent is the best dense network of the sweep. This one has two convolutions before the hidden layer, and fewer parameters.
+The parent is the dense network of 64 units at the same rate. This one has two convolutions before the hidden layer, and fewer parameters.
 
 | layer   | output     | parameters |
 | ------- | ---------- | ---------: |
@@ -240,7 +240,7 @@ export async function recordConvolutional(store, parentRunId) {
     storage: store,
     name: 'convolutional, rate 0.003',
     description: 'Does a convolution help?',
-    tags: ['best', 'convolutional'],
+    tags: ['convolutional'],
     groups: ['architectures'],
     notes: NOTES,
     parentRunId,

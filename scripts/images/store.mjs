@@ -17,10 +17,14 @@ const REPORT = {
       kind: 'text',
       text: `Sixteen dense networks of one hidden layer, at four rates of Adam, with 16 or 64 units and two seeds each.
 
-- A rate of **0.003** learns fast and stays there; 0.0003 needs more epochs than it was given.
+- **0.03 and 0.01** are best; 0.003 gets there later, and 0.0003 needs more epochs than it was given.
 - 64 units are better than 16 at every rate.`,
     },
-    { kind: 'chart', metric: 'val/loss', where: 'tag:sweep and config.units = 64' },
+    {
+      kind: 'chart',
+      metric: 'val/loss',
+      where: 'status = completed and tag:sweep and config.units = 64',
+    },
     {
       kind: 'runs',
       where: 'tag:sweep and status = completed',
@@ -29,7 +33,6 @@ const REPORT = {
         'config.units',
         'metrics.val/accuracy.best',
         'metrics.val/loss.best',
-        'durationMs',
       ],
     },
   ],

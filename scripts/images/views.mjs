@@ -38,7 +38,7 @@ export function viewsOf({ compared, media, probed, broken, profiled, batches, re
       sign,
     })),
     { name: 'artifacts', hash: run(media, 'artifacts'), sign: '.artifact-row' },
-    { name: 'batches', hash: run(batches, 'batches'), sign: '.batch-table tbody tr, .how-to' },
+    { name: 'batches', hash: run(batches, 'batches'), sign: '.exposure tbody tr, .how-to' },
     { name: 'compare', hash: compare('charts'), sign: '.panel canvas' },
     { name: 'compare-values', hash: compare('values'), sign: '.value-cell' },
     {
@@ -54,7 +54,7 @@ export function viewsOf({ compared, media, probed, broken, profiled, batches, re
     {
       name: 'report',
       hash: `#/reports/${report.project}/${report.id}`,
-      sign: '.report-plot .curve',
+      sign: '.report-plot svg',
     },
     { name: 'train', hash: '#/train', sign: 'form' },
   ];

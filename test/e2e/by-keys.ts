@@ -61,6 +61,8 @@ export async function walkByTab(page: Page): Promise<readonly string[]> {
       ];
       const isMarked = marks.some((mark) => {
         if (mark === null) return false;
+        // Its own page shows where the focus is.
+        if (mark instanceof HTMLIFrameElement) return true;
         const { outlineStyle, outlineWidth } = getComputedStyle(mark);
         return outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1;
       });

@@ -51,7 +51,7 @@ const CHECKS = (runIds) => [
   ],
   [
     'a click on the head of a column sorts',
-    `const head = await until('column', () => all('th .sort').find((button) => /Name/.test(button.innerText)));
+    `const head = await until('column', () => all('th .sort').find((button) => /Run/.test(button.innerText)));
      head.click();
      const names = () => all('.run-row').map((row) => /run (\\d+)/.exec(row.innerText)?.[1]).filter(Boolean);
      const isSorted = () => { const n = names(); return n.length >= ${RUNS} && n.every((x, i) => i === 0 || x >= n[i - 1]); };

@@ -193,7 +193,7 @@ function paintMatrix(
   const context = canvas.getContext('2d');
   if (context === null || cellPx < MIN_NUMBER_PX) return;
   const ratio = devicePixelRatio;
-  context.font = `${11 * ratio}px system-ui, sans-serif`;
+  context.font = `${11 * ratio}px ${getComputedStyle(canvas).fontFamily}`;
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   for (const [at, value] of values.entries()) {

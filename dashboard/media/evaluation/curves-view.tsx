@@ -17,6 +17,7 @@ import { MediaSave } from '../save/media-save.tsx';
 import { curveGroups, lastPart, type CurveGroup } from './curve-groups.ts';
 import { unitSvg, unitTable } from './unit-files.ts';
 import { UnitChart, type UnitCurve } from './unit-chart.tsx';
+import '../../charts/curve-style.css';
 
 /** Most curves in one chart. */
 const MAX_CURVES = 24;

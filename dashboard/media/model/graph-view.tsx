@@ -106,7 +106,7 @@ function ModelTools(props: {
 
 function summaryText({ nodes }: ModelGraph): string {
   const parameters = nodes.reduce((sum, { parameterCount }) => sum + parameterCount, 0);
-  return `${tn(nodes.length, '{count} layer', '{count} layers')} · ${tn(parameters, '{count} parameter', '{count} parameters')}`;
+  return `${tn(nodes.length, '{count} layer', '{count} layers')} · ${tn(parameters, '{count} parameter', '{count} parameters', { count: formatCount(parameters) })}`;
 }
 
 function ModelSearch(props: {

@@ -28,7 +28,12 @@ export type ModelGraph = {
 const MAX_NODES = 20_000;
 const MAX_TEXT = 200;
 
-type WeightSpec = { readonly name: string; readonly shape: readonly number[] };
+type WeightSpec = {
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** Whose it is: an optimizer has a weight for each one of the model. */
+  readonly group?: string | undefined;
+};
 
 /** The graph of an ONNX file. */
 export function onnxModelGraph(graph: OnnxGraph): ModelGraph {
@@ -140,6 +145,7 @@ function weightsByLayer(
   const known = new Set(names);
   const found = new Map<string, WeightSpec[]>();
   for (const weight of weights) {
+    if (weight.group === 'optimizer') continue;
     // `features/conv1/kernel` belongs to the layer with the longest name that it begins with.
     const parts = weight.name.split('/');
     for (let count = parts.length - 1; count > 0; count -= 1) {

@@ -65,7 +65,13 @@ export function DataTable(props: TableProps): JSX.Element {
           <thead>
             <tr>
               {columns.map((name, column) => (
-                <Header key={name} name={name} column={column} order={order} />
+                <Header
+                  key={name}
+                  name={name}
+                  column={column}
+                  order={order}
+                  isNumber={typeof table.rows[0]?.[column] === 'number'}
+                />
               ))}
             </tr>
           </thead>
@@ -142,12 +148,18 @@ function Header(props: {
   readonly name: string;
   readonly column: number;
   readonly order: Signal<TableOrder | undefined>;
+  /** Numbers stand at the end of their column, and so does its name. */
+  readonly isNumber: boolean;
 }): JSX.Element {
   const { column, name, order } = props;
   const isBy = order.value?.column === column;
   const isDescending = isBy && order.value?.isDescending === true;
   return (
-    <th scope="col" aria-sort={!isBy ? 'none' : isDescending ? 'descending' : 'ascending'}>
+    <th
+      scope="col"
+      class={props.isNumber ? 'data-number' : ''}
+      aria-sort={!isBy ? 'none' : isDescending ? 'descending' : 'ascending'}
+    >
       <button
         type="button"
         class="data-head"

@@ -161,6 +161,7 @@ describe('the graph of a model', () => {
     const weights = [
       { name: 'a/kernel', shape: [3, 4] },
       { name: 'a/bias', shape: [4] },
+      { name: 'a/bias/m', shape: [4], group: 'optimizer' },
       { name: 'elsewhere/kernel', shape: [9] },
     ];
     const graph = tfjsModelGraph(functional, weights);
