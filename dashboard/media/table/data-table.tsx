@@ -64,15 +64,7 @@ export function DataTable(props: TableProps): JSX.Element {
         <table class="table" aria-rowcount={shownRows.length + 1}>
           <thead>
             <tr>
-              {columns.map((name, column) => (
-                <Header
-                  key={name}
-                  name={name}
-                  column={column}
-                  order={order}
-                  isNumber={typeof table.rows[0]?.[column] === 'number'}
-                />
-              ))}
+              <Headers table={table} columns={columns} order={order} />
             </tr>
           </thead>
           <tbody>
@@ -144,11 +136,32 @@ function Gap(props: { readonly px: number; readonly columns: number }): JSX.Elem
   );
 }
 
+/** Numbers stand at the end of their column, and so does its name. */
+function Headers(props: {
+  readonly table: TableContent;
+  readonly columns: readonly string[];
+  readonly order: Signal<TableOrder | undefined>;
+}): JSX.Element {
+  const [first = []] = props.table.rows;
+  return (
+    <>
+      {props.columns.map((name, column) => (
+        <Header
+          key={name}
+          name={name}
+          column={column}
+          order={props.order}
+          isNumber={typeof first[column] === 'number'}
+        />
+      ))}
+    </>
+  );
+}
+
 function Header(props: {
   readonly name: string;
   readonly column: number;
   readonly order: Signal<TableOrder | undefined>;
-  /** Numbers stand at the end of their column, and so does its name. */
   readonly isNumber: boolean;
 }): JSX.Element {
   const { column, name, order } = props;
