@@ -63,7 +63,11 @@ async function record(store: Store, at: number): Promise<string> {
       }
       if (at < 2) await new ArtifactStore(session).store('code', 'code', codeOf(at));
       if (at === 3)
-        await session.alert({ title: 'Half of the images are black', text: 'Look.', step: 20 });
+        await session.alert({
+          title: 'Half of the images are black',
+          text: 'The loader returns zeros.',
+          step: 20,
+        });
       if (at === 4) throw new Error('CUDA out of memory: <b>2 GiB</b>');
     },
   );

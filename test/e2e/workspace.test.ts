@@ -44,7 +44,11 @@ async function record(store: Store, metricCount: number): Promise<string> {
   for (let at = 0; at < metricCount; at += 1)
     for (const step of [0, 1, 2]) metrics.log(`layer${at % 20}/m${at}`, at + step, { step });
   if (metricCount === 0) {
-    await session.alert({ title: 'Half of the images are black', text: 'Look at them.', step: 20 });
+    await session.alert({
+      title: 'Half of the images are black',
+      text: 'The loader returns zeros.',
+      step: 20,
+    });
     new EventLogger(session).log('checkpoint', { payload: { file: 'a.ckpt' }, step: 40 });
   }
   await session.endRun('completed');
