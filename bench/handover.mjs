@@ -1,3 +1,70 @@
-// What handing work to workers costs the thread that hands it over: `npm run bench -- handover`, a part of the benchmark of kernels.
-process.argv.push('--only=handover');
-await import('./kernels.mjs');
+// What handing work to workers costs the thread that hands it over.
+//
+//   npm run bench -- handover                       one tensor, then a probed step of 50 tensors (needs a build)
+//   npm run bench -- handover --before=FOLDER       the probed step beside that of another build's `dist`, in turn
+//   npm run bench -- handover --only=step           the probed step alone
+//
+// On one core: taskset -c 0 npm run bench -- handover --only=step
+import { pathToFileURL } from 'node:url';
+import { resolve } from 'node:path';
+import { loadavg } from 'node:os';
+import { median, report } from './harness.mjs';
+import { openSteps } from './handover/step.mjs';
+
+const options = new Map(
+  process.argv.slice(2).map((argument) => argument.replace(/^--/, '').split('=')),
+);
+const ROUNDS = Number(process.env['QUARK_BENCH_ROUNDS'] ?? 15);
+
+async function load(folder) {
+  const part = (name) => import(pathToFileURL(resolve(folder, name)).href);
+  return {
+    ...(await part('index.js')),
+    ...(await part('probes.js')),
+    ...(await part('kernels.js')),
+  };
+}
+
+async function step() {
+  const own = await load('dist');
+  const before = options.get('before');
+  const opened = {
+    ...(before === undefined ? {} : { 'the build before': [await load(before), {}] }),
+    'as measured, the default': [own, {}],
+    'computed on the spot': [own, { kernels: { workers: 0 } }],
+    'over messages': [own, { kernels: { workers: 1, sharedMemory: false } }],
+  };
+  const rows = [];
+  for (const turns of [true, false]) {
+    const trainings = [];
+    for (const [name, [lib, settings]] of Object.entries(opened))
+      trainings.push({ name, times: [], steps: await openSteps(lib, { ...settings, turns }) });
+    for (let round = -3; round < ROUNDS; round++) {
+      for (const { steps, times } of trainings) {
+        const ms = await steps.measure();
+        if (round >= 0) times.push(ms);
+        // A worker starts, and answers what it has.
+        await new Promise((done) => setTimeout(done, round < 0 ? 100 : 5));
+      }
+    }
+    for (const { name, times, steps } of trainings) {
+      const loop = turns ? 'with turns of the event loop' : 'without';
+      rows.push({
+        what: `50 tensors, ${loop}: ${name}`,
+        value: median(times),
+        bestMs: Math.min(...times),
+        unit: `ms of the thread (best ${Math.min(...times).toFixed(2)}; probed ${steps.probed()}, left out ${steps.skipped()})`,
+      });
+      await steps.close();
+    }
+  }
+  await report('handover-step', rows);
+  console.log(`load ${loadavg()[0].toFixed(1)}`);
+}
+
+await step();
+if (options.get('only') !== 'step') {
+  process.argv.push('--only=handover');
+  await import('./kernels.mjs');
+}
+process.exit(0);

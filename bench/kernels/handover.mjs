@@ -1,5 +1,6 @@
 // What handing a tensor to a worker costs its caller, against computing on the spot and against a copy of the same bytes into warm memory.
 import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { findChange, findNumbers } from '../../src/kernel/tensor/summaries.ts';
 import { measure, normal } from './support.mjs';
 
 const COPY = 'copy into warm memory (limit)';
@@ -23,7 +24,85 @@ function ways(name, kernels, tensor) {
   };
 }
 
+/** All that a probe can ask of 50 tensors of 20,480 values (4 MB): statistics, units, a histogram, and half of them as differences. */
+async function step(bench) {
+  const kernels = await createKernels({ inlineBytes: 0, workers: 1 });
+  const { steps, inline } = kernels;
+  if (steps === undefined) return;
+  const shape = [160, 128];
+  const request = {
+    epsilon: 0,
+    threshold: null,
+    unitAxis: 1,
+    histogram: { bins: 64, maxValues: 100_000 },
+  };
+  const tensors = Array.from({ length: 50 }, (_, i) => {
+    const data = Float32Array.from(normal(20_480, { seed: i + 1 }));
+    return { data, shape, dtype: 'float32' };
+  });
+  const isChange = (i) => i % 2 === 1;
+  const answer = { done: () => undefined, failed: () => undefined };
+  const hand = (tensor, i) =>
+    isChange(i)
+      ? steps.change(tensor, tensors[i - 1].data, { ...request, unitAxis: null }, answer)
+      : steps.summarize(tensor, request, answer);
+  while (hand(tensors[0], 0) === undefined) await new Promise((done) => setTimeout(done, 10));
+  const blocked = async () => {
+    const began = performance.now();
+    const jobs = tensors.map(hand);
+    steps.publish();
+    let ms = performance.now() - began;
+    while (!jobs.every((job) => job?.isSettled !== false)) {
+      await new Promise((done) => setTimeout(done, 1));
+      const polled = performance.now();
+      steps.poll();
+      ms += performance.now() - polled;
+    }
+    return { ms };
+  };
+  const here = () => {
+    tensors.forEach((tensor, i) => {
+      if (isChange(i)) findChange(inline, tensor.data, tensors[i - 1].data, request);
+      else findNumbers(inline, tensor.data, tensor, request);
+    });
+  };
+  const shared = new Float32Array(new SharedArrayBuffer(50 * 20_480 * 6));
+  const HERE = 'computed on the spot';
+  await bench.report({
+    title:
+      'everything of a probed step, 50 tensors, 4 MB, 25 of them with the one before (6 MB copied)',
+    amount: 50 * 20_480 * 4,
+    unit: 'bytes',
+    times: await measure(
+      {
+        [HERE]: here,
+        'handed over: blocked, with taking the answers': blocked,
+        'the copies alone, into warm shared memory': () => {
+          let at = 0;
+          tensors.forEach(({ data }, i) => {
+            shared.set(data, at);
+            at = (at + 20_480) % (shared.length - 20_480);
+            if (isChange(i)) shared.set(data, at);
+          });
+        },
+      },
+      bench,
+    ),
+    reference: HERE,
+    targets: [
+      {
+        what: 'share of the time on the spot, blocked',
+        fast: HERE,
+        slow: 'handed over: blocked, with taking the answers',
+        atMost: 0.34,
+      },
+    ],
+  });
+  await kernels.close();
+}
+
 export async function run(bench) {
+  await step(bench);
   const inline = await createKernels({ workers: 0 });
   const ring = await createKernels({ inlineBytes: 0, workers: 1 });
   const message = await createKernels({ inlineBytes: 0, workers: 1, sharedMemory: false });

@@ -73,6 +73,7 @@ describe('web workers', () => {
       }
     });\n`;
     const kernels = await make({
+      sharedMemory: false,
       spawn: () =>
         new Worker(
           URL.createObjectURL(new Blob([trap, workerSource], { type: 'text/javascript' })),
@@ -88,6 +89,37 @@ describe('web workers', () => {
       workerMode: 'custom',
       pendingBytes: 0,
     });
+  });
+
+  test('that hang at the ring cost no call, and are replaced', async () => {
+    // The first worker hangs at its first job, and any later one works.
+    const trap = `const { compareExchange } = Atomics;
+    Atomics.compareExchange = (array, slot, from, to) => {
+      const found = compareExchange(array, slot, from, to);
+      if (found === from && to >= 16) for (;;);
+      return found;
+    };\n`;
+    let made = 0;
+    const clock = new TestClock();
+    const kernels = await make({
+      workers: 1,
+      callTimeoutMs: 500,
+      clock,
+      spawn: () => {
+        made += 1;
+        const parts = made === 1 ? [trap, workerSource] : [workerSource];
+        return new Worker(URL.createObjectURL(new Blob(parts, { type: 'text/javascript' })), {
+          type: 'module',
+        });
+      },
+    });
+    const hung = kernels.tensorStats(data);
+    expect(kernels.diagnostics().handOver.way).toBe('ring');
+    await expect.poll(() => kernels.diagnostics().runningCount, { timeout: 60_000 }).toBe(1);
+    clock.advance(500);
+    expectWithinBounds(await hung, data);
+    expectWithinBounds(await kernels.tensorStats(data), data);
+    expect(made).toBe(2);
   });
 
   test('whose script cannot be fetched leave the work to the page', async () => {

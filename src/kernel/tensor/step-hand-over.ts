@@ -146,7 +146,7 @@ export class StepHandOver {
   }
 
   #post(
-    job: Pick<SummaryJob, 'kind' | 'type' | 'shape' | 'request'>,
+    job: SummaryJob,
     tensors: readonly TensorData[],
     answer: Pick<RingJob, 'done' | 'failed'>,
   ): StepJob | undefined {
@@ -154,19 +154,13 @@ export class StepHandOver {
     if (first === undefined) return undefined;
     // Where the second begins, its elements are aligned.
     const secondAt = Math.ceil(first.byteLength / 8) * 8;
-    const sizeBytes = tensors.length * secondAt;
-    return this.#crew.offer(sizeBytes, summaryOutLength(job), {
+    return this.#crew.offer({
       ...answer,
-      fill: (bytes) => {
-        tensors.forEach(({ buffer, byteOffset, byteLength }, i) =>
-          bytes.set(new Uint8Array(buffer, byteOffset, byteLength), i * secondAt),
-        );
-      },
+      tensors,
+      bytesEach: secondAt,
+      outLength: summaryOutLength(job),
       describe: (byteOffset, numbers) =>
-        describeSummary(
-          { ...job, length: first.length, byteOffset, secondOffset: byteOffset + secondAt },
-          numbers,
-        ),
+        describeSummary(job, { length: first.length, byteOffset, secondAt }, numbers),
     });
   }
 }

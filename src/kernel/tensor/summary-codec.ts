@@ -23,13 +23,17 @@ export const FIRST_SUMMARY = 16;
 export type SummaryJob = {
   readonly kind: (typeof SUMMARY_KINDS)[number];
   readonly type: TensorType;
+  readonly shape: readonly number[];
+  readonly request: ReductionRequest;
+};
+
+/** Where its tensors lie. */
+export type SummaryView = {
   /** Elements of each tensor. */
   readonly length: number;
   readonly byteOffset: number;
-  /** Of the second tensor, in bytes. */
-  readonly secondOffset: number;
-  readonly shape: readonly number[];
-  readonly request: ReductionRequest;
+  /** Bytes from the beginning of the first tensor to that of the second. */
+  readonly secondAt: number;
 };
 
 /** Where the numbers of a job lie in its descriptor. */
@@ -52,15 +56,19 @@ export function summaryOutLength({
 }
 
 /** Writes the descriptor of a job. */
-export function describeSummary(job: SummaryJob, descriptor: Float64Array): void {
+export function describeSummary(
+  job: SummaryJob,
+  { length, byteOffset, secondAt }: SummaryView,
+  descriptor: Float64Array,
+): void {
   const { shape } = job;
   const { epsilon, threshold, unitAxis, histogram } = job.request;
   const numbers = descriptor.subarray(JOB_CALL);
   numbers[KIND] = FIRST_SUMMARY + SUMMARY_KINDS.indexOf(job.kind);
   numbers[TYPE] = TENSOR_TYPES.indexOf(job.type);
-  numbers[LENGTH] = job.length;
-  numbers[FIRST] = job.byteOffset;
-  numbers[SECOND] = job.secondOffset;
+  numbers[LENGTH] = length;
+  numbers[FIRST] = byteOffset;
+  numbers[SECOND] = byteOffset + secondAt;
   numbers[EPSILON] = epsilon;
   numbers[THRESHOLD] = threshold ?? Number.NaN;
   numbers[UNITS] = unitAxis === null ? -1 : (shape[unitAxis] ?? 0);

@@ -30,8 +30,10 @@ export type RingCrewConfig<C, R> = {
 
 /** A job about data that is copied in when there is room for it. */
 export type RingOffer = Pick<RingJob, 'done' | 'failed'> & {
-  /** Writes the data to the bytes of its room. */
-  readonly fill: (bytes: Uint8Array) => void;
+  /** Copied one after the other, `bytesEach` apart. */
+  readonly tensors: readonly (ArrayBufferView & ArrayLike<number>)[];
+  readonly bytesEach: number;
+  readonly outLength: number;
   /** Writes the descriptor. */
   readonly describe: (byteOffset: number, numbers: Float64Array) => void;
 };
@@ -133,22 +135,15 @@ export class RingCrew<C, R> {
   }
 
   /** Hands over a job whose answer is told by a later {@link poll}, and for which nobody waits; undefined when there is no room. */
-  offer(
-    sizeBytes: number,
-    outLength: number,
-    { fill, describe, done, failed }: RingOffer,
-  ): RingJob | undefined {
+  offer(offered: RingOffer): RingJob | undefined {
+    const { tensors, bytesEach, outLength, describe, done, failed } = offered;
     const ring = this.#open();
-    const room = ring?.acquire(sizeBytes, outLength);
+    const room = ring?.acquire(tensors.length * bytesEach, outLength);
     if (ring === undefined || room === undefined) return undefined;
     const { byteOffset } = room;
-    fill(new Uint8Array(ring.buffer, byteOffset, sizeBytes));
-    const job = ring.post({
-      room,
-      describe: (numbers) => describe(byteOffset, numbers),
-      done,
-      failed,
-    });
+    tensors.forEach((data, i) => ring.copy(data, byteOffset + i * bytesEach));
+    const describeAt = (numbers: Float64Array): void => describe(byteOffset, numbers);
+    const job = ring.post({ room, describe: describeAt, done, failed });
     ring.release(room);
     this.#isUsed = true;
     return job;

@@ -77,6 +77,8 @@ const ALIGNMENT = 16;
 
 export class Ring {
   readonly #views: RingViews;
+  readonly #bytes: Uint8Array;
+  readonly #floats: Float32Array;
   readonly #config: RingConfig;
   readonly #endOfData: number;
   /** In the order in which their memory was given out. */
@@ -94,6 +96,8 @@ export class Ring {
     this.#config = config;
     this.#endOfData = RING_DATA_AT + align(config.sizeBytes);
     this.#views = ringViews(new SharedArrayBuffer(this.#endOfData));
+    this.#bytes = new Uint8Array(this.buffer);
+    this.#floats = new Float32Array(this.buffer, 0, this.#endOfData >> 2);
   }
 
   get buffer(): SharedArrayBuffer {
@@ -151,6 +155,13 @@ export class Ring {
     this.#touchedTo = Math.max(this.#touchedTo, room.end);
     this.#usedBytes += length;
     return room;
+  }
+
+  /** Copies a tensor to `byteOffset`, a multiple of 4. */
+  copy(data: ArrayBufferView & ArrayLike<number>, byteOffset: number): void {
+    // A view of its bytes costs as much as copying a few thousand of them.
+    if (data instanceof Float32Array) this.#floats.set(data, byteOffset >> 2);
+    else this.#bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), byteOffset);
   }
 
   /** Gives a room back. Its memory is free once no worker can be at it any more. */
@@ -353,6 +364,8 @@ export class Ring {
     // From the start again whenever it is empty: that memory is warm.
     if (first === undefined) return fits(RING_DATA_AT, this.#endOfData) ? RING_DATA_AT : undefined;
     if (this.#top <= first) return fits(this.#top, first) ? this.#top : undefined;
+    // And as soon as there is as much of it as is in use, so that a ring that is never empty does not walk through all its memory.
+    if (fits(RING_DATA_AT + this.#usedBytes, first)) return RING_DATA_AT;
     if (fits(this.#top, this.#endOfData)) return this.#top;
     return fits(RING_DATA_AT, first) ? RING_DATA_AT : undefined;
   }
