@@ -316,3 +316,5 @@ export {
 export { tabulateHardBatches, type HardBatchTable } from './analysis/batches/tabulate.ts';
 export type { HardClass } from './analysis/batches/hard-classes.ts';
 export type { HardSample } from './analysis/batches/hard-samples.ts';
+export { writtenReportHtml } from './analysis/report/written-html.ts';
+export { writtenReportMarkdown } from './analysis/report/written-markdown.ts';

@@ -22,8 +22,11 @@ export {
 } from './workspace/view-shape.ts';
 export {
   deleteReport,
+  listDeletedReports,
   listReports,
   readReport,
+  REPORT_UNDO_MS,
+  restoreReport,
   saveReport,
   type ReportUpdate,
   type StoredReport,
@@ -111,3 +114,11 @@ export {
   type QueryCompletion,
   type QuerySuggestion,
 } from './read/finding/complete-query.ts';
+export {
+  freezeReport,
+  readReportCurves,
+  readReportRows,
+  type ReportScope,
+} from './workspace/report-content.ts';
+export { parseMarkdown } from './workspace/markdown/blocks.ts';
+export type { MarkdownBlock, MarkdownItem, MarkdownSpan } from './workspace/markdown/tree.ts';

@@ -1,11 +1,11 @@
 /** A block of a report while it is written. Everything is a labelled field or a button, so that it works by keyboard. */
 import type { JSX } from 'preact';
 import type { Store } from 'quark-sdk';
-import type { ReportBlock } from 'quark-sdk/workspace';
+import { readReportCurves, readReportRows, type ReportBlock } from 'quark-sdk/workspace';
 import { Button, IconButton } from '../parts/controls.tsx';
 import { t } from '../parts/t.ts';
 import { runTask } from '../parts/tasks.ts';
-import { readBlockCurves, readBlockRows } from './block-data.ts';
+import { pageText } from './page-text.ts';
 
 /** What is done with a block. */
 export type BlockActs = {
@@ -132,8 +132,11 @@ function FreezeButton(
     try {
       await runTask(t('Reading the runs of the block'), async () => {
         if (block.kind === 'chart')
-          onChange({ ...block, frozen: await readBlockCurves(store, project, block) });
-        else onChange({ ...block, frozen: await readBlockRows(store, project, block) });
+          onChange({ ...block, frozen: await readReportCurves({ store, project }, block) });
+        else {
+          const scope = { store, project, ...pageText() };
+          onChange({ ...block, frozen: await readReportRows(scope, block) });
+        }
       });
     } catch (error) {
       onFailure(error);

@@ -1,14 +1,19 @@
 /** The blocks of a report as they are read. */
 import type { JSX } from 'preact';
 import type { Store } from 'quark-sdk';
-import type { ReportBlock, ReportRows } from 'quark-sdk/workspace';
+import {
+  readReportCurves,
+  readReportRows,
+  type ReportBlock,
+  type ReportRows,
+} from 'quark-sdk/workspace';
 import { useSignal } from '@preact/signals';
 import { usePolling } from '../parts/hooks.ts';
 import { Markdown } from '../parts/markdown/markdown.tsx';
 import { errorText, Waiting, Warning } from '../parts/notices.tsx';
 import { t } from '../parts/t.ts';
-import { readBlockCurves, readBlockRows } from './block-data.ts';
-import { ReportPlot } from './report-plot.tsx';
+import { pageText } from './page-text.ts';
+import { ReportChart } from './report-chart.tsx';
 
 /** How often what is live is read again. */
 const LIVE_POLL_MS = 10_000;
@@ -27,19 +32,16 @@ export function BlockView(props: Of<ReportBlock['kind']>): JSX.Element {
       return <Markdown text={block.text} topLevel={2} />;
     case 'chart':
       return block.frozen === undefined ? (
-        <Live
-          read={() => readBlockCurves(where.store, where.project, block)}
-          mark={`${block.metric} ${block.where}`}
-        >
-          {(curves) => <ReportPlot title={block.metric} curves={curves} />}
+        <Live read={() => readReportCurves(where, block)} mark={`${block.metric} ${block.where}`}>
+          {(curves) => <ReportChart title={block.metric} curves={curves} />}
         </Live>
       ) : (
-        <ReportPlot title={block.metric} curves={block.frozen} />
+        <ReportChart title={block.metric} curves={block.frozen} />
       );
     case 'runs':
       return block.frozen === undefined ? (
         <Live
-          read={() => readBlockRows(where.store, where.project, block)}
+          read={() => readReportRows({ ...where, ...pageText() }, block)}
           mark={`${block.columns.join()} ${block.where}`}
         >
           {(rows) => <RunRows of={rows} />}

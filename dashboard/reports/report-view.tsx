@@ -1,21 +1,29 @@
 /** One report: read, and edited where it is shown. */
 import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { Store } from 'quark-sdk';
-import type { ReportBlock, StoredReport } from 'quark-sdk/workspace';
+import {
+  freezeReport,
+  type ReportBlock,
+  type StoredReport,
+  type WrittenReport,
+} from 'quark-sdk/workspace';
+import { makeChanges } from '../changes/page-changes.ts';
 import { editRefusal } from '../changes/rights.ts';
 import { downloadName, saveBlob } from '../charts/save/save-file.ts';
 import { useActions } from '../parts/actions.ts';
 import { Button, CopyButton } from '../parts/controls.tsx';
 import { errorText, Warning } from '../parts/notices.tsx';
 import { toggling } from '../parts/signals.ts';
+import { runTask } from '../parts/tasks.ts';
 import { t } from '../parts/t.ts';
 import { hrefOf } from '../route/route.ts';
 import { BlockEditor } from './block-editor.tsx';
+import { deletingReport } from './report-acts.ts';
+import { pageText } from './page-text.ts';
 import { BlockView } from './report-blocks.tsx';
 import { ReportDraft } from './report-draft.ts';
-import { reportFile } from './report-file.ts';
 
 const NEW_BLOCKS = (): readonly { readonly title: string; readonly block: ReportBlock }[] => [
   { title: t('Add text'), block: { kind: 'text', text: '' } },
@@ -35,15 +43,17 @@ export function ReportView(props: {
   const { project, store, stored } = props;
   const draft = useMemo(() => new ReportDraft(store, project, stored), [stored]);
   const isWriting = useSignal(false);
-  const body = useRef<HTMLDivElement>(null);
   const refusal = editRefusal(store);
-  const { title } = draft.written.value;
-  const exportFile = (): void => {
-    if (body.current === null) return;
-    const html = reportFile(title, body.current);
-    saveBlob(downloadName([title], 'html'), new Blob([html], { type: 'text/html' }));
+  const failure = useSignal<unknown>(undefined);
+  const exportFile = async (): Promise<void> => {
+    failure.value = undefined;
+    try {
+      await exportReport(store, project, draft.written.peek());
+    } catch (error) {
+      failure.value = error;
+    }
   };
-  useReport(draft, refusal === undefined, exportFile);
+  useReport(draft, refusal === undefined, () => void exportFile());
   return (
     <div class="page report-page column gap-12">
       <header class="page-head">
@@ -54,12 +64,19 @@ export function ReportView(props: {
           draft={draft}
           isWriting={isWriting}
           canWrite={refusal === undefined}
-          onExport={exportFile}
+          onExport={() => void exportFile()}
+          onDelete={() => {
+            void makeChanges([
+              deletingReport(store, project, { id: stored.id, name: stored.name }),
+            ]);
+            location.hash = hrefOf({ kind: 'reports' });
+          }}
         />
         {refusal !== undefined && <p class="page-sub">{refusal}</p>}
       </header>
       <SaveNotice draft={draft} />
-      <div class="report-body column gap-12" ref={body}>
+      {failure.value !== undefined && <Warning isError>{errorText(failure.value)}</Warning>}
+      <div class="report-body column gap-12">
         <Blocks store={store} project={project} draft={draft} isWriting={isWriting.value} />
       </div>
       {isWriting.value && (
@@ -73,6 +90,18 @@ export function ReportView(props: {
       )}
     </div>
   );
+}
+
+/** Saves a file of what the report shows now. */
+function exportReport(store: Store, project: string, written: WrittenReport): Promise<void> {
+  return runTask(t('Reading the runs of the report'), async () => {
+    const [{ writtenReportHtml }, frozen] = await Promise.all([
+      import('quark-sdk/analysis'),
+      freezeReport({ store, project, ...pageText() }, written),
+    ]);
+    const html = await writtenReportHtml(frozen);
+    saveBlob(downloadName([written.title], 'html'), new Blob([html], { type: 'text/html' }));
+  });
 }
 
 /** The actions of a report, and a warning before the tab is closed that has changes. */
@@ -110,6 +139,7 @@ function ReportHead(props: {
   readonly isWriting: Signal<boolean>;
   readonly canWrite: boolean;
   readonly onExport: () => void;
+  readonly onDelete: () => void;
 }): JSX.Element {
   const { canWrite, draft, isWriting } = props;
   const { title } = draft.written.value;
@@ -136,6 +166,11 @@ function ReportHead(props: {
         {canWrite && draft.state.value.kind !== 'saved' && (
           <Button isSmall isPrimary onClick={() => void draft.save()}>
             {t('Save')}
+          </Button>
+        )}
+        {canWrite && draft.state.value.kind === 'saved' && (
+          <Button isSmall onClick={props.onDelete}>
+            {t('Delete')}
           </Button>
         )}
         <Button isSmall onClick={props.onExport}>

@@ -4,13 +4,18 @@ import type { JSX } from 'preact';
 import type { Store } from 'quark-sdk';
 import { listReports, readReport, saveReport, type DocumentHeader } from 'quark-sdk/workspace';
 import { editRefusal } from '../changes/rights.ts';
-import { Button } from '../parts/controls.tsx';
-import { usePromise } from '../parts/hooks.ts';
+import { makeChanges } from '../changes/page-changes.ts';
+import { Button, IconButton } from '../parts/controls.tsx';
+import { usePolling, usePromise } from '../parts/hooks.ts';
 import { ErrorNotice, errorText, Waiting, Warning } from '../parts/notices.tsx';
 import { t } from '../parts/t.ts';
 import { hrefOf } from '../route/route.ts';
+import { deletingReport } from './report-acts.ts';
 import { ReportView } from './report-view.tsx';
 import './style.css';
+
+/** How often the list is read again. */
+const LIST_POLL_MS = 30_000;
 
 /** The list, or the report that the address names. */
 export default function ReportsPage(props: {
@@ -57,13 +62,26 @@ async function readAll(store: Store): Promise<readonly Listed[]> {
 }
 
 function ReportList({ store }: { readonly store: Store }): JSX.Element {
-  const { error, found, retry } = usePromise(store.uri, () => readAll(store));
-  if (error !== undefined)
-    return (
-      <ErrorNotice isPage title={t('The reports cannot be read')} error={error} onRetry={retry} />
-    );
-  if (found === undefined) return <Waiting label={t('Reading the reports')} />;
+  const found = useSignal<readonly Listed[] | undefined>(undefined);
+  // Also after each change on the page, and after it was undone.
+  const { error, retry } = usePolling(
+    async () => {
+      found.value = await readAll(store);
+    },
+    () => LIST_POLL_MS,
+    [store.uri],
+  );
   const projects = found.value;
+  if (error.value !== undefined && projects === undefined)
+    return (
+      <ErrorNotice
+        isPage
+        title={t('The reports cannot be read')}
+        error={error.value}
+        onRetry={retry}
+      />
+    );
+  if (projects === undefined) return <Waiting label={t('Reading the reports')} />;
   const refusal = editRefusal(store);
   return (
     <div class="page column gap-12">
@@ -80,16 +98,14 @@ function ReportList({ store }: { readonly store: Store }): JSX.Element {
           <section key={project} class="card report-list">
             <h2 class="breakable">{project}</h2>
             <ul class="ruled">
-              {reports.map(({ author, id, name, updatedAtMs }) => (
-                <li key={id} class="row wrap spread gap-10">
-                  <a class="breakable" href={hrefOf({ kind: 'reports', report: { project, id } })}>
-                    {name}
-                  </a>
-                  <span class="quiet small">
-                    {author === null ? '' : `${author} · `}
-                    {new Date(updatedAtMs).toLocaleString()}
-                  </span>
-                </li>
+              {reports.map((report) => (
+                <ReportLine
+                  key={report.id}
+                  store={store}
+                  project={project}
+                  report={report}
+                  canDelete={refusal === undefined}
+                />
               ))}
             </ul>
           </section>
@@ -98,6 +114,34 @@ function ReportList({ store }: { readonly store: Store }): JSX.Element {
         <p class="nothing">{t('There is no report yet.')}</p>
       )}
     </div>
+  );
+}
+
+function ReportLine(props: {
+  readonly store: Store;
+  readonly project: string;
+  readonly report: DocumentHeader;
+  readonly canDelete: boolean;
+}): JSX.Element {
+  const { project, report, store } = props;
+  const { author, id, name, updatedAtMs } = report;
+  return (
+    <li class="row wrap spread gap-10">
+      <a class="breakable" href={hrefOf({ kind: 'reports', report: { project, id } })}>
+        {name}
+      </a>
+      <span class="row gap-8 quiet small">
+        {author === null ? '' : `${author} · `}
+        {new Date(updatedAtMs).toLocaleString()}
+        {props.canDelete && (
+          <IconButton
+            icon="trash"
+            label={t('Delete the report {title}', { title: name })}
+            onClick={() => void makeChanges([deletingReport(store, project, report)])}
+          />
+        )}
+      </span>
+    </li>
   );
 }
 

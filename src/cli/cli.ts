@@ -41,6 +41,7 @@ import { syncCommand } from './commands/sync.ts';
 import { noteCommand, renameCommand, tagCommand } from './commands/describe.ts';
 import { undeleteCommand } from './commands/undelete.ts';
 import { spacesCommand, usersCommand } from './commands/access/users.ts';
+import { reportsCommand } from './documents/reports-command.ts';
 import { viewsCommand } from './documents/views-command.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { watchCommand } from './commands/watch.ts';
@@ -75,6 +76,7 @@ const COMMANDS: readonly Command[] = [
   noteCommand,
   tagCommand,
   viewsCommand,
+  reportsCommand,
   dashboardCommand,
   demoCommand,
   serveCommand,

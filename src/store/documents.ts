@@ -48,6 +48,9 @@ export interface DocumentCalls {
   ) => Promise<boolean>;
 }
 
+/** How the kinds of documents begin that were deleted and can be restored. They stay in their store. */
+export const DELETED_KIND = 'deleted-';
+
 /** How the names of all notes begin that hold documents. */
 export const DOCUMENT_NOTES = 'documents/';
 

@@ -1,13 +1,21 @@
 /** Written reports of a project, which are documents of kind `report`. */
-import { createId } from '../base/ids.ts';
+import { checkFlag } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
-import type { DocumentHeader, StoredDocument } from '../records/shapes/document.ts';
-import type { DocumentUpdate } from '../store/documents.ts';
+import { SessionStoreError, show } from '../base/errors.ts';
+import { createId } from '../base/ids.ts';
+import { optional, readOptions } from '../base/options.ts';
+import type { DocumentHeader, NewDocument, StoredDocument } from '../records/shapes/document.ts';
+import { DELETED_KIND, type DocumentUpdate } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';
 import { deleteDocument, findDocument, listDocuments, putDocument } from './documents.ts';
 import { checkReport, type WrittenReport } from './report-shape.ts';
 
 const KIND = 'report';
+/** A report that can be restored, under its id. */
+const DELETED = `${DELETED_KIND}report`;
+
+/** How long a deleted report can be restored, in milliseconds: 7 days. */
+export const REPORT_UNDO_MS: number = 7 * 24 * 3_600_000;
 
 /** A report as it is stored. */
 export type StoredReport = Omit<StoredDocument, 'body'> & { readonly report: WrittenReport };
@@ -84,15 +92,103 @@ export async function readReport(
 }
 
 /**
- * Deletes a report for good; whether it was there.
+ * Deletes a report. It can be restored for {@link REPORT_UNDO_MS}.
  *
+ * @param options `purge`: for good, also where it was deleted before
+ * @returns whether it was there
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
- * @throws {SessionStoreError} `read_only`, `unauthorised`
+ * @throws {SessionStoreError} `busy` when it was changed meanwhile; `read_only`, `unauthorised`
  * @example
  * await deleteReport(store, 'digits', 'baseline');
  */
-export function deleteReport(store: Store, project: string, id: string): Promise<boolean> {
-  return deleteDocument(store, project, KIND, id);
+export async function deleteReport(
+  store: Store,
+  project: string,
+  id: string,
+  options: { readonly purge?: boolean } = {},
+): Promise<boolean> {
+  const { purge = false } = readOptions('options', options, { purge: optional(checkFlag) });
+  const found = await findDocument(store, project, KIND, id);
+  if (found === undefined && !purge) return false;
+  if (found !== undefined) {
+    if (!purge) await putDocument(store, project, { ...contentOf(found), kind: DELETED });
+    if (!(await deleteDocument(store, project, KIND, id, found.revision)))
+      throw changedMeanwhile(found.name);
+  }
+  const wasDeleted = purge && (await deleteDocument(store, project, DELETED, id));
+  await purgeExpired(store, project);
+  return found !== undefined || wasDeleted;
+}
+
+/**
+ * Brings back a report that was deleted.
+ *
+ * @returns the report; undefined where none of this id was deleted, or too long ago
+ * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
+ * @throws {SessionStoreError} `rejected` when there is a report of this id again; `read_only`, `unauthorised`
+ * @example
+ * const report = await restoreReport(store, 'digits', 'baseline');
+ */
+export async function restoreReport(
+  store: Store,
+  project: string,
+  id: string,
+): Promise<StoredReport | undefined> {
+  const found = await findDocument(store, project, DELETED, id);
+  if (found === undefined || hasExpired(found)) return undefined;
+  const done = await putDocument(store, project, { ...contentOf(found), kind: KIND }, 0);
+  if (done.kind === 'conflict')
+    throw new SessionStoreError(
+      'rejected',
+      `There is a report ${show(id)} again. Rename or delete it first.`,
+      { details: { project, id } },
+    );
+  await deleteDocument(store, project, DELETED, id);
+  return reportOf(done.document);
+}
+
+/**
+ * The deleted reports of a project that can be restored, the last deleted first; `updatedAtMs` is when that was.
+ *
+ * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
+ * @example
+ * for (const { id, name } of await listDeletedReports(store, 'digits')) console.log(id, name);
+ */
+export async function listDeletedReports(
+  store: Store,
+  project: string,
+): Promise<readonly DocumentHeader[]> {
+  const found = await listDocuments(store, project, DELETED);
+  return found.filter((one) => !hasExpired(one)).sort((a, b) => b.updatedAtMs - a.updatedAtMs);
+}
+
+function hasExpired({ updatedAtMs }: DocumentHeader): boolean {
+  return updatedAtMs <= systemClock.now() - REPORT_UNDO_MS;
+}
+
+/** Deleted reports are gone for good with the next deletion after their time. */
+async function purgeExpired(store: Store, project: string): Promise<void> {
+  for (const one of await listDocuments(store, project, DELETED))
+    if (one.owner === undefined && hasExpired(one))
+      await deleteDocument(store, project, DELETED, one.id, one.revision);
+}
+
+function contentOf({
+  author,
+  body,
+  id,
+  name,
+  visibility,
+}: StoredDocument): Omit<NewDocument, 'kind'> {
+  return { id, name, author, body, ...(visibility === undefined ? {} : { visibility }) };
+}
+
+function changedMeanwhile(name: string): SessionStoreError {
+  return new SessionStoreError(
+    'busy',
+    `The report ${show(name)} was changed meanwhile, and was not deleted.`,
+    { details: { name, httpStatus: 409 } },
+  );
 }
 
 function updateOf(done: DocumentUpdate): ReportUpdate {

@@ -177,7 +177,7 @@ it(
       );
     await page.getByRole('button', { name: 'Add a chart' }).click();
     await page.getByRole('button', { name: 'Add a table of runs' }).click();
-    await page.locator('.report-plot .curve').nth(1).waitFor();
+    await page.locator('.report-block .panel canvas').first().waitFor();
     await page.getByRole('button', { name: 'Freeze' }).first().click();
     await page.getByRole('button', { name: 'Frozen: make live' }).waitFor();
     await page.getByRole('button', { name: 'Move block 3 up' }).focus();
@@ -186,7 +186,14 @@ it(
     await page.getByRole('button', { name: 'Save', exact: true }).waitFor({ state: 'detached' });
     await page.reload();
     await page.getByRole('heading', { name: `Rates ${HOSTILE}` }).waitFor();
-    await page.locator('.report-plot .curve').nth(1).waitFor();
+    await page.locator('.report-block .panel canvas').first().waitFor();
+    // The frozen chart is one of the page: it zooms and tells its values.
+    const chart = page.locator('.report-block .panel .chart');
+    await chart.focus();
+    await page.keyboard.press('End');
+    await page.locator('.report-block .tooltip').waitFor();
+    await page.keyboard.press('+');
+    await page.getByRole('button', { name: 'Reset zoom' }).waitFor();
     await page.getByRole('cell', { name: 'wide' }).waitFor();
     expect(await page.locator('.report-block').nth(1).locator('table').count()).toBe(1);
     expect(await page.locator('.report-body script, .report-body img').count()).toBe(0);
@@ -209,6 +216,17 @@ it(
     expect(await other.getByRole('heading', { name: `Rates ${HOSTILE}` }).count()).toBe(1);
     expect(asked).toEqual([pathToFileURL(path).href]);
     await other.close();
+    // It is deleted and comes back, as often as wanted.
+    const title = `Rates ${HOSTILE}`;
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('There is no report yet.').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name: title }).waitFor();
+    await page.getByRole('button', { name: `Delete the report ${title}` }).click();
+    await page.getByRole('link', { name: title }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name: title }).click();
+    await page.getByRole('heading', { name: title }).waitFor();
     expect(errors).toEqual([]);
   },
 );

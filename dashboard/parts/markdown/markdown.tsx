@@ -1,8 +1,12 @@
 /** Markdown of a run on the page: elements of a fixed list, and text. Nothing in it can run, or be fetched. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { parseMarkdown } from './blocks.ts';
-import type { MarkdownBlock, MarkdownItem, MarkdownSpan } from './tree.ts';
+import {
+  parseMarkdown,
+  type MarkdownBlock,
+  type MarkdownItem,
+  type MarkdownSpan,
+} from 'quark-sdk/workspace';
 import './style.css';
 
 /** A text as it was meant. Its highest heading is one of level `topLevel`, as the page has headings of its own above it. */

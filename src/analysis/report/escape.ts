@@ -24,7 +24,8 @@ export function escapeMarkdown(text: string): string {
     .replace(/^([-=+#])/u, String.raw`\$1`);
 }
 
-function withoutControls(text: string): string {
+/** Text without control characters, but tabs and line ends; those that turn the direction of a text are shown. */
+export function withoutControls(text: string): string {
   // Tabs and line ends stay. Lone surrogates are no text that can be written. What turns the direction of a text is shown.
   return withControlsShown(text.replace(/\p{Cs}/gu, '\uFFFD').replace(/[^\P{Cc}\t\n\r]/gu, ''));
 }

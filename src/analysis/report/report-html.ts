@@ -33,12 +33,17 @@ export function reportHtml(model: ReportModel, kernel: SeriesKernel): string {
     folded('Configuration', codeTable(settingRows(model))),
     `<footer>Written ${escapeHtml(model.generatedAt)}</footer>`,
   ];
+  return htmlPage(model.title, body.join('\n'));
+}
+
+/** A file that loads and runs nothing, whatever is in `content`, which is HTML. */
+export function htmlPage(title: string, content: string): string {
   return (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">' +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` +
     '<meta name="color-scheme" content="light dark">' +
-    `<title>${escapeHtml(model.title)}</title><style>${STYLE}</style></head><body><main>${body.join('\n')}</main></body></html>\n`
+    `<title>${escapeHtml(title)}</title><style>${STYLE}</style></head><body><main>${content}</main></body></html>\n`
   );
 }
 

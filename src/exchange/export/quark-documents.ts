@@ -8,6 +8,7 @@ import {
   type StoredDocument,
 } from '../../records/shapes/document.ts';
 import { shapeToJson } from '../../schema/shape.ts';
+import { DELETED_KIND } from '../../store/documents.ts';
 import type { Store } from '../../store/store.ts';
 import { findDocument, listDocuments } from '../../workspace/documents.ts';
 
@@ -29,6 +30,7 @@ export async function* documentParts(
 ): AsyncGenerator<DocumentPart> {
   if (which === 'none') return;
   for (const header of await listed(store, project)) {
+    if (header.kind.startsWith(DELETED_KIND)) continue;
     // A private document of somebody else is not the exporter's to hand on.
     if (header.owner !== undefined || (which === 'project' && header.visibility === 'private'))
       continue;

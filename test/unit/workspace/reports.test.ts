@@ -3,12 +3,16 @@ import { createMemoryStore, startRun, type Store } from 'quark-sdk';
 import {
   checkReport,
   deleteReport,
+  listDeletedReports,
+  listDocuments,
   listReports,
   readReport,
+  REPORT_UNDO_MS,
+  restoreReport,
   saveReport,
   type WrittenReport,
 } from 'quark-sdk/workspace';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ReportDraft } from '../../../dashboard/reports/report-draft.ts';
 
 const REPORT: WrittenReport = {
@@ -40,6 +44,39 @@ test('a report comes back as it was saved, is listed and deleted', async () => {
   expect((await listReports(store, 'digits')).map(({ name }) => name)).toEqual(['Rates <b>']);
   expect(await deleteReport(store, 'digits', id)).toBe(true);
   expect(await readReport(store, 'digits', id)).toBeUndefined();
+});
+
+test('a deleted report comes back for some days, under its id, unless that is taken', async () => {
+  const store = await opened();
+  const { report } = await saveReport(store, 'digits', REPORT, { id: 'r' });
+  vi.useFakeTimers({ now: Date.now() });
+  try {
+    expect(await deleteReport(store, 'digits', 'r')).toBe(true);
+    expect(await listReports(store, 'digits')).toEqual([]);
+    expect(await listDeletedReports(store, 'digits')).toMatchObject([
+      { id: 'r', name: 'Rates <b>' },
+    ]);
+    expect((await restoreReport(store, 'digits', 'r'))?.report).toEqual(report?.report);
+    expect(await restoreReport(store, 'digits', 'r')).toBeUndefined();
+    await deleteReport(store, 'digits', 'r');
+    await saveReport(store, 'digits', { ...REPORT, title: 'Other' }, { id: 'r' });
+    await expect(restoreReport(store, 'digits', 'r')).rejects.toMatchObject({
+      details: { reason: 'rejected' },
+    });
+    expect(await deleteReport(store, 'digits', 'r', { purge: true })).toBe(true);
+    expect(await restoreReport(store, 'digits', 'r')).toBeUndefined();
+    await saveReport(store, 'digits', REPORT, { id: 'old' });
+    await deleteReport(store, 'digits', 'old');
+    vi.advanceTimersByTime(REPORT_UNDO_MS);
+    expect(await restoreReport(store, 'digits', 'old')).toBeUndefined();
+    expect(await listDeletedReports(store, 'digits')).toEqual([]);
+    await saveReport(store, 'digits', REPORT, { id: 'next' });
+    await deleteReport(store, 'digits', 'next');
+    // The next deletion removes what has had its time.
+    expect((await listDocuments(store, 'digits')).map(({ id }) => id)).toEqual(['next']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('two writers: the second is told what the first saved, and chooses', async () => {

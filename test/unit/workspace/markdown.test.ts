@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseMarkdown } from '../../../dashboard/parts/markdown/blocks.ts';
-import { linkAddress, parseSpans } from '../../../dashboard/parts/markdown/spans.ts';
-import type { MarkdownBlock, MarkdownSpan } from '../../../dashboard/parts/markdown/tree.ts';
+import { parseMarkdown } from '../../../src/workspace/markdown/blocks.ts';
+import { linkAddress, parseSpans } from '../../../src/workspace/markdown/spans.ts';
+import type { MarkdownBlock, MarkdownSpan } from '../../../src/workspace/markdown/tree.ts';
 import { runs } from '../../support/property.ts';
 
 const spansOf = (text: string): readonly MarkdownSpan[] => parseSpans(text, { left: 1000 });
