@@ -10,15 +10,13 @@ import {
   type StoredDocument,
 } from '../records/shapes/document.ts';
 import { copyShape } from '../schema/shape.ts';
+import { documentPrefix, type DocumentCalls, type DocumentUpdate } from '../store/documents.ts';
 import {
   documentNotes,
-  documentPrefix,
   parseHeader,
   readDocumentNote,
-  type DocumentCalls,
-  type DocumentUpdate,
   type StoredHeader,
-} from '../store/documents.ts';
+} from '../store/document-notes.ts';
 import { compareText } from '../store/run-rules.ts';
 import type { Store, StoreNotes } from '../store/store.ts';
 

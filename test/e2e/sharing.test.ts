@@ -191,7 +191,7 @@ it(
     const chart = page.locator('.report-block .panel .chart');
     await chart.focus();
     await page.keyboard.press('End');
-    await page.locator('.report-block .tooltip').waitFor();
+    await page.locator('.report-block .chart-tooltip').waitFor();
     await page.keyboard.press('+');
     await page.getByRole('button', { name: 'Reset zoom' }).waitFor();
     await page.getByRole('cell', { name: 'wide' }).waitFor();

@@ -2,13 +2,13 @@
 import { messageOf } from '../../base/errors.ts';
 import { timeOfId } from '../../base/ids.ts';
 import { checkStoredDocument, documentBytes } from '../../records/shapes/document.ts';
+import { DOCUMENT_NOTES } from '../../store/documents.ts';
 import {
-  DOCUMENT_NOTES,
   documentNotes,
   parseHeader,
   readDocumentNote,
   type DocumentNote,
-} from '../../store/documents.ts';
+} from '../../store/document-notes.ts';
 import {
   AFTER_ASCII,
   numberCell,

@@ -8,7 +8,7 @@ import {
   type StoredDocument,
 } from '../../records/shapes/document.ts';
 import { shapeToJson } from '../../schema/shape.ts';
-import { DELETED_KIND } from '../../store/documents.ts';
+import { DELETED_KIND } from '../../store/document-notes.ts';
 import type { Store } from '../../store/store.ts';
 import { findDocument, listDocuments } from '../../workspace/documents.ts';
 

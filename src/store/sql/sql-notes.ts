@@ -1,6 +1,6 @@
 /** Notes, the overview and forgetting in SQL, for one space. */
 import type { Clock } from '../../base/clock.ts';
-import { readDocumentNote } from '../documents.ts';
+import { readDocumentNote } from '../document-notes.ts';
 import type { SpaceQuotas } from '../quotas.ts';
 import { isUnchanged } from '../run-rules.ts';
 import { removeStreams } from './sql-deletion.ts';

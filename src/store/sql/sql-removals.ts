@@ -2,7 +2,7 @@
  * Spaces and users that were removed. Their runs are deleted runs until they are purged; then what is left of them goes: projects
  * without a run, quotas and counters of a space, and the row of a user. Blobs that no run names go with the sweep of blobs.
  */
-import { readDocumentNote } from '../documents.ts';
+import { readDocumentNote } from '../document-notes.ts';
 import { DOCUMENTS_OF_PROJECTS, recountSpace } from './sql-usage.ts';
 import {
   numberCell,
