@@ -194,7 +194,7 @@ it(
     await page.locator('.report-block .chart-tooltip').waitFor();
     await page.keyboard.press('+');
     await page.getByRole('button', { name: 'Reset zoom' }).waitFor();
-    await page.getByRole('cell', { name: 'wide' }).waitFor();
+    await page.locator('.report-rows').getByRole('cell', { name: 'wide' }).waitFor();
     expect(await page.locator('.report-block').nth(1).locator('table').count()).toBe(1);
     expect(await page.locator('.report-body script, .report-body img').count()).toBe(0);
     expect(await page.locator('.report-body a').allInnerTexts()).toEqual(['good']);
