@@ -112,7 +112,6 @@ export class WantedSeries {
     if (one.isMissing || one.next > 0) return;
     if (one.overview === undefined) {
       one.burst = this.#burst;
-      this.#waiting.delete(one);
       this.#waiting.add(one);
     }
     if (!this.#isReading) void this.#read();

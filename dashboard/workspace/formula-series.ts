@@ -6,7 +6,8 @@ import { FORMULA_MARK } from './layout.ts';
 /** Where series come from. */
 export type SeriesSource = {
   readonly get: (key: string) => SampleSeries | undefined;
-  readonly lookAt?: (keys: readonly string[]) => void;
+  /** Called with the metrics that are on the screen; undefined where that changes nothing. */
+  readonly lookAt: ((keys: readonly string[]) => void) | undefined;
 };
 
 type Made = { readonly inputs: string; readonly series: SampleSeries | undefined };

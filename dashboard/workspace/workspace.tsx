@@ -194,7 +194,11 @@ type Parts = WorkspaceProps & {
 function useSource(props: WorkspaceProps, { choices }: WorkspaceState): PanelSource {
   const { charts, context, drawing, series, several } = props;
   const formulas = useMemo(
-    () => new FormulaSource({ get: (key) => series.get(key, 'step') }),
+    () =>
+      new FormulaSource({
+        get: (key) => series.get(key, 'step'),
+        lookAt: (keys) => series.lookAt?.(keys),
+      }),
     [series],
   );
   const ranged = useComputed((): PanelContext => {

@@ -118,7 +118,7 @@ export class ComparedCurves {
     return getOrMake(
       this.#sources,
       runId,
-      () => new FormulaSource({ get: (metric) => feed.get(runId, metric) }),
+      () => new FormulaSource({ get: (metric) => feed.get(runId, metric), lookAt: undefined }),
     );
   }
 }

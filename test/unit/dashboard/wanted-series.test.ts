@@ -4,6 +4,8 @@ import { RunFeed } from '../../../dashboard/series/run-feed.ts';
 import { windowReader, type PageSeriesQuery } from '../../../dashboard/series/series-reader.ts';
 import { SeriesSet } from '../../../dashboard/series/series.ts';
 import { WantedSeries } from '../../../dashboard/series/wanted-series.ts';
+import { FormulaSource } from '../../../dashboard/workspace/formula-series.ts';
+import { FORMULA_MARK } from '../../../dashboard/workspace/layout.ts';
 import { readCurves } from '../../../src/read/curves.ts';
 
 const POINTS = 4_000;
@@ -69,7 +71,8 @@ describe('WantedSeries', () => {
     const look = (...keys: string[]): void => series.lookAt(keys);
     const isWhole = (key: string): boolean =>
       series.lengthOf(key) >= POINTS && series.get(key)?.standsFor === undefined;
-    look('m001', 'm003');
+    // The first chart, and one of a formula.
+    new FormulaSource(series).lookAt(['m001', `${FORMULA_MARK}m003 - m001`]);
     await until(() => expect(told).toBe(1));
     expect(asked.map(({ metricKeys }) => metricKeys)).toEqual([['m001', 'm003']]);
     expect(series.get('m001')?.standsFor).toEqual({ sampleCount: POINTS, nonFiniteCount: 0 });
