@@ -152,7 +152,9 @@ export class Kernels implements AsyncDisposable {
     const cost = data.length * UNIT_ELEMENT_BYTES;
     const chunks = this.#admit(parts, type, cost, call, options);
     if (chunks === undefined)
-      return mergeTensorUnitStats(parts.map((part) => this.inline.tensorUnitStats(part, settings)));
+      return this.#dispatcher.runHere(cost, () =>
+        mergeTensorUnitStats(parts.map((part) => this.inline.tensorUnitStats(part, settings))),
+      );
     return this.#withChunks(chunks, options.signal, async (run) => {
       const found = await run(call);
       return mergeTensorUnitStats(found.filter(isTensorUnitStats));
@@ -188,7 +190,9 @@ export class Kernels implements AsyncDisposable {
       ? undefined
       : this.#stage(parts, type, call);
     if (chunks === undefined)
-      return mergeTensorPairStats(parts.map(([a, b]) => this.inline.tensorPairStats(a, b)));
+      return this.#dispatcher.runHere(cost, () =>
+        mergeTensorPairStats(parts.map(([a, b]) => this.inline.tensorPairStats(a, b))),
+      );
     return this.#withChunks(chunks, options.signal, async (run) => {
       const found = await run(call);
       return mergeTensorPairStats(found.filter(isTensorPairStats));
@@ -283,7 +287,8 @@ export class Kernels implements AsyncDisposable {
     const whole = { op: 'histogram', options: settings } as const;
     const cost = data.length * HISTOGRAM_ELEMENT_BYTES;
     const chunks = this.#admit(this.#split(data), type, cost, whole, options);
-    if (chunks === undefined) return this.#histogramHere(data, settings);
+    if (chunks === undefined)
+      return this.#dispatcher.runHere(cost, () => this.#histogramHere(data, settings));
     return this.#withChunks(chunks, options.signal, async (run) => {
       // One chunk finds its own range; several need one that spans them all.
       const call =

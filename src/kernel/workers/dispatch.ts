@@ -5,7 +5,7 @@ import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock } from '../../base/clock.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import type { KernelsSettings } from './config.ts';
-import { HandOverCosts, type HandOverDiagnostics } from './hand-over-costs.ts';
+import { HandOverCosts, LEAST_TIMED_COST, type HandOverDiagnostics } from './hand-over-costs.ts';
 import type { Kernel } from '../kernel.ts';
 import { closedError, WorkerPool, type PoolRun } from './pool.ts';
 import { RingCrew, type RingCodec } from './ring-crew.ts';
@@ -90,8 +90,6 @@ export type DispatcherConfig<C, R> = {
   readonly compute?: (data: Float32Array) => unknown;
 };
 
-/** Shorter calls say more of the clock than of the kernel. */
-const LEAST_TIMED_COST = 64 * 1024;
 /** Of calls that are not measured. */
 const DEFAULT_INLINE_BYTES = 256 * 1024;
 

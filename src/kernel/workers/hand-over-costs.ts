@@ -30,11 +30,14 @@ export type HandOverTrial = {
 /** From where to where `fromBytes` is looked for. */
 const LEAST_SHOWN_BYTES = 16 * 1024;
 const MOST_SHOWN_BYTES = 256 * 1024 * 1024;
+/** Shorter calls say more of the clock than of the kernel. */
+export const LEAST_TIMED_COST: number = 64 * 1024;
 /** 256 KiB: as much as the second-level cache of any machine holds. */
 const TRIAL_LENGTH = 1 << 16;
-/** Longest time of either half of the first measurement. */
+/** Longest time of either half of the first measurement, once there are enough trials that one pause of the thread does not count. */
 const TRIAL_MS = 1;
-const MOST_TRIALS = 8;
+const LEAST_TRIALS = 5;
+const MOST_TRIALS = 12;
 /** Until calls have been measured: a wake-up, or a message. */
 const RING_MS = 0.02;
 const MESSAGE_MS = 0.3;
@@ -44,6 +47,9 @@ const STEP_PART_MS = 0.003;
 const MEMORY = 9;
 /** After so many calls that stay here, one that was handed over is forgotten, so that handing over is tried again one day. */
 const CALLS_TO_FORGET = 32;
+/** So many calls of a size are computed on the spot before any is handed over, and one of so many later on: to know what that takes. */
+const FIRST_HERE = 3;
+const CALLS_TO_COMPARE = 32;
 
 export class HandOverCosts {
   readonly #calibrationMs: number;
@@ -54,6 +60,7 @@ export class HandOverCosts {
   readonly #computed = new Map<number, number[]>();
   readonly #handedOver = new Map<number, number[]>();
   #stayed = 0;
+  #left = 0;
 
   constructor({ compute, isShared }: HandOverTrial) {
     const began = performance.now();
@@ -70,7 +77,9 @@ export class HandOverCosts {
 
   /** Whether a call is to be computed on the calling thread. */
   staysHere(cost: number, sizeBytes: number): boolean {
+    if (this.#isToCompare(cost)) return true;
     const stays = this.#hereMs(cost) <= this.#awayMs(sizeBytes);
+    if (!stays) this.#left += 1;
     if (stays && ++this.#stayed % CALLS_TO_FORGET === 0)
       this.#handedOver.get(classOf(sizeBytes))?.shift();
     return stays;
@@ -88,7 +97,7 @@ export class HandOverCosts {
 
   /** A call that costs as much as statistics of so many bytes of float32 was computed on the calling thread. */
   computed(cost: number, ms: number): void {
-    remember(this.#computed, cost, ms);
+    if (cost >= LEAST_TIMED_COST) remember(this.#computed, cost, ms);
   }
 
   /** So many bytes were handed over. */
@@ -106,6 +115,13 @@ export class HandOverCosts {
       fromBytes: bytes > MOST_SHOWN_BYTES ? null : bytes,
       calibrationMs: this.#calibrationMs,
     };
+  }
+
+  /** Whether too little is known of what a call of this size takes on the spot, which is what it may take in any case. */
+  #isToCompare(cost: number): boolean {
+    if (cost < LEAST_TIMED_COST) return false;
+    if ((this.#computed.get(classOf(cost))?.length ?? 0) < FIRST_HERE) return true;
+    return this.#left % CALLS_TO_COMPARE === CALLS_TO_COMPARE - 1 && ++this.#left > 0;
   }
 
   #hereMs(cost: number): number {
@@ -148,7 +164,7 @@ function best(work: () => unknown): number {
     work();
     const ended = performance.now();
     least = Math.min(least, ended - began);
-    if (ended > until) break;
+    if (i + 1 >= LEAST_TRIALS && ended > until) break;
   }
   // A page may be told the time in steps of a tenth of a millisecond.
   return Math.max(least, 0.002);

@@ -228,6 +228,11 @@ test('a call is handed over where that has blocked less, and tried again after i
     costs.handedOver(bytes, 0.5);
   }
   expect(costs.staysHere(bytes, bytes)).toBe(false);
+  // Of many calls that are handed over, some are computed here, to be compared with.
+  const stays = Array.from({ length: 320 }, () => costs.staysHere(bytes, bytes));
+  expect(stays.filter(Boolean)).toHaveLength(10);
+  // Of a size that nothing is known of, all are computed here until something is.
+  expect(costs.staysHere(64 * bytes, 64 * bytes)).toBe(true);
   // One pause changes nothing.
   costs.handedOver(bytes, 500);
   expect(costs.staysHere(bytes, bytes)).toBe(false);
