@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import {
   describeDamage,
+  findRuns,
   isQuarkError,
   listRuns,
   openRun,
@@ -126,7 +127,9 @@ export async function findRunByPrefix(store: Store, idOrPrefix: string): Promise
 }
 
 async function completeId(store: Store, prefix: string): Promise<string | undefined> {
-  const ids = (await listRuns(store, { archived: 'any' })).map(({ run }) => run.id);
+  // Where the runs are indexed, those that cannot be meant are not read. "_" and "%" stand for more than themselves there.
+  const or = [prefix, `run_${prefix}`].map((start) => ({ id: { like: `${start}%` } }));
+  const ids = (await findRuns(store, { or }, { archived: 'any' })).map(({ run }) => run.id);
   const matching = ids.filter((id) => id.startsWith(prefix) || id.startsWith(`run_${prefix}`));
   if (matching.length <= 1) return matching[0];
   const shown = matching.slice(0, 5).join(', ');
