@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { isQuarkError, type Store } from 'quark-sdk';
 import { ChartToolbar } from '../charts/chart-toolbar.tsx';
 import { useChartAddress } from '../charts/chart-address.ts';
-import { isPlainAxis } from '../charts/plot/chart-settings.ts';
+import { isPlainAxis, metricOfAxis } from '../charts/plot/chart-settings.ts';
 import { plainText } from '../parts/address-text.ts';
 import { useAddressed } from '../parts/addressed.ts';
 import { createChartView, settleAxis, showAll, type ChartView } from '../charts/chart-view.ts';
@@ -42,10 +42,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
   useChartAddress(view);
   useMemo(() => giveStyles(runIds.slice(0, MAX_COMPARED)), [text]);
   useEffect(() => feed.show(runIds), [feed, text]);
-  useEffect(
-    () => feed.choose(wanted.value === '' ? undefined : wanted.value),
-    [feed, wanted.value],
-  );
+  const axisMetric = useChosenMetrics(feed, view, wanted.value);
   const { error, isRead, retry } = usePolling(
     async () => {
       let shownAtMs = performance.now();
@@ -57,7 +54,7 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
       if (hasNew) revision.value += 1;
     },
     () => (isGrowing(store) ? GROWING_POLL_MS : POLL_MS),
-    [feed, text, wanted.value],
+    [feed, text, wanted.value, axisMetric],
   );
   void revision.value;
   if (error.value !== undefined && !isRead.value)
@@ -86,11 +83,22 @@ export function Comparison({ store, runIds }: ComparisonProps): JSX.Element {
           showAll(view);
         }}
       />
-      <ChartToolbar view={view} isSingle />
+      <ChartToolbar view={view} isSingle metrics={feed.metrics.map(({ key }) => key)} />
       <ComparedCurves feed={feed} metric={feed.metric} view={view} revision={revision} />
       <Remarks feed={feed} asked={runIds.length} revision={revision} {...axisOf(view)} />
     </section>
   );
+}
+
+/** Has the metric read that is wanted, and beside it that of the axis. Gives that of the axis; undefined on other axes. */
+function useChosenMetrics(feed: CompareFeed, view: ChartView, wanted: string): string | undefined {
+  useEffect(() => feed.choose(wanted === '' ? undefined : wanted), [feed, wanted]);
+  const axisMetric = metricOfAxis(view.axis.value);
+  const { metric } = feed;
+  useEffect(() => {
+    if (axisMetric !== undefined && metric !== undefined) feed.want(new Set([metric, axisMetric]));
+  }, [feed, wanted, axisMetric, metric]);
+  return axisMetric;
 }
 
 /** The axis of the chart, where it is not that of a metric. */
@@ -163,7 +171,8 @@ function ComparedCurves(props: {
     <div class="chart-grid single-chart">
       <Panel
         group={group}
-        series={feed}
+        series={{ get: (runId) => feed.get(runId) }}
+        axisMetricOf={(runId, name) => feed.get(runId, name)}
         view={view}
         context={context}
         nameOf={(runId) => feed.nameOf(runId)}
