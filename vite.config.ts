@@ -60,6 +60,9 @@ const library: ViteUserConfig = {
       entry: {
         ...Object.fromEntries(ENTRIES.map((name) => [name, here(`./src/${sourceOf(name)}`)])),
         cli: here('./src/cli/main.ts'),
+        // `#node` of package.json.
+        'node-platform': here('./src/node-platform.ts'),
+        'page-platform': here('./src/page-platform.ts'),
       },
       formats: ['es'],
       fileName: (_format, name) => `${name}.js`,

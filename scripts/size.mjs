@@ -65,7 +65,8 @@ export function closureOf(entry, leavesOut = () => false) {
     if (files.has(file) || leavesOut(file)) return;
     files.add(file);
     for (const specifier of importsOf(file).specifiers) {
-      if (specifier.startsWith('.')) visit(resolve(dirname(file), specifier));
+      if (specifier === '#node') visit(join(dist, 'page-platform.js'));
+      else if (specifier.startsWith('.')) visit(resolve(dirname(file), specifier));
       else bare.add(specifier);
     }
   };

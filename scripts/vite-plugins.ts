@@ -2,7 +2,7 @@
 // would resolve them here and the user's bundler would never see them:
 //   __QUARK_NEW_WORKER__     an expression: a worker, started by a page
 //   __QUARK_WORKER_URL__     an expression: the URL of the same file, for worker_threads
-//   __QUARK_IMPORT_NODE__()  a call: the Node entry, which no bundler may follow
+//   __QUARK_IMPORT_NODE__()  a call: what only Node has, `#node` in `imports` of package.json; bundlers for pages take another file
 // and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text; all but the last seam
 // once for each worker of the table below. The program of a process has the module alone. Loaded as source, the seams of the workers stay undefined and the kernels
 // start their workers from that text.
@@ -119,7 +119,7 @@ export function sourceSeams(): Plugin {
       }
       const node =
         this.environment.config.consumer === 'server'
-          ? `import(${JSON.stringify(here('src/node.ts'))})`
+          ? `import(${JSON.stringify(here('src/node-platform.ts'))}).then((found) => found.default)`
           : `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
       return { code: code.replaceAll('__QUARK_IMPORT_NODE__()', node), map: null };
     },
@@ -171,12 +171,12 @@ export function httpStoreAtStart(): Plugin {
 
 /**
  * Fills the seams of the library, and puts the workers' files beside it. The text of a page's worker is written after all
- * of Vite's own transforms and in the one spelling that bundlers recognise. The others go through a variable on purpose:
- * Vite and webpack would emit the worker a second time, as a plain asset, and follow node.js into `node:`.
+ * of Vite's own transforms and in the one spelling that bundlers recognise. Those of Node go through a variable on purpose:
+ * Vite and webpack would emit the worker a second time, as a plain asset.
  */
 export function librarySeams(): Plugin {
   const texts: Record<string, string> = {
-    '__QUARK_IMPORT_NODE__()': `import(/* @vite-ignore */ /* webpackIgnore: true */ ${hidden('node.js')}.href)`,
+    '__QUARK_IMPORT_NODE__()': `import('#node').then((found) => found.default)`,
   };
   for (const { file, newSeam, urlSeam } of WORKERS) {
     texts[newSeam] = `new Worker(new URL('./${file}', import.meta.url), { type: 'module' })`;

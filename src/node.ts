@@ -1,7 +1,4 @@
-/**
- * `quark-sdk/node`: what only Node has. The core loads this file by itself when it runs in Node; import it where a
- * bundler hides it from the core, and for serving the dashboard.
- */
+/** `quark-sdk/node`: what only Node has, such as serving the dashboard. What a session needs of it the core loads by itself. */
 export { openFileStorage } from './store/sql/node/file-storage.ts';
 export { openPostgresStorage } from './store/sql/node/postgres-storage.ts';
 export { startProfiler } from './instruments/profiler/start-profiler.ts';

@@ -12,7 +12,7 @@ import {
 } from '../store/registry.ts';
 import type { Store } from '../store/store.ts';
 
-/** Filled by the build with an import of the Node entry that no bundler follows. */
+/** Filled by the build with an import of `#node`, which pages get as `page-platform.ts`. */
 declare const __QUARK_IMPORT_NODE__: () => Promise<{
   readonly openFileStorage: StorageFactory;
   readonly openPostgresStorage: StorageFactory;

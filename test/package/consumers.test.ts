@@ -14,6 +14,8 @@ import {
   openPage,
   packTarball,
 } from './consumer.ts';
+import { BUILDERS } from '../bundlers/builders.mjs';
+import { RECORDED, runBundled, SERVER } from './bundled-server.ts';
 import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
 import { casesOf, longTest } from '../support/long.ts';
 
@@ -136,6 +138,7 @@ test('a plain page loads the files as they are', async () => {
   expect(server.requested).toContain(`${dist}series-worker.js`);
   expect(server.requested).toContain(`${dist}watch-worker.js`);
   expect(server.requested).not.toContain(`${dist}node.js`);
+  expect(server.requested).not.toContain(`${dist}node-platform.js`);
 });
 
 longTest('a plain page without worker.js starts the worker it carries', async () => {
@@ -217,6 +220,12 @@ test('a Vite app as built', async () => {
   const { url } = await serve(join(root, 'dist'));
   expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
   expect(warnings).toEqual([]);
+});
+
+test('a server that Vite bundles into one file records, reads and has workers', async () => {
+  const builder = BUILDERS['Vite, build.ssr with ssr.noExternal'];
+  if (builder === undefined) throw new Error('it has another name');
+  expect(await runBundled(consumer({ 'main.js': SERVER }), builder)).toEqual(RECORDED);
 });
 
 longTest('a webpack 5 app', async () => {

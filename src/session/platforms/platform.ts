@@ -82,7 +82,7 @@ export interface Platform {
   onHide(listener: () => void): () => void;
 }
 
-declare const __QUARK_IMPORT_NODE__: () => Promise<{ readonly nodePlatform: Platform }>;
+declare const __QUARK_IMPORT_NODE__: () => Promise<{ readonly platformOfNode: () => Platform }>;
 
 const NOTHING = (): void => undefined;
 
@@ -125,7 +125,7 @@ export const browserPlatform: Platform = {
 
 /** The platform this code runs on. */
 export async function loadPlatform(): Promise<Platform> {
-  return isNode() ? (await __QUARK_IMPORT_NODE__()).nodePlatform : browserPlatform;
+  return isNode() ? (await __QUARK_IMPORT_NODE__()).platformOfNode() : browserPlatform;
 }
 
 function browserEnvironment(): JsonObject {

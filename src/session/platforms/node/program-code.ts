@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { openInside } from '../../../base/node/open-inside.ts';
+import { requireAt } from '../../../base/node/load-driver.ts';
 import type { FoundFile, ProgramCode, ProgramFiles, SkippedFile } from '../platform.ts';
 
 const LOCK_FILES = [
@@ -238,7 +238,7 @@ async function installedVersion(from: string, name: string): Promise<string | un
 /** Versions of the packages that were loaded by `require`: Node lists no others. */
 async function requiredPackages(): Promise<Record<string, string>> {
   const folders = new Map<string, string>();
-  for (const path of Object.keys(createRequire(import.meta.url).cache)) {
+  for (const path of Object.keys(requireAt(join(process.cwd(), 'package.json')).cache)) {
     const found = /^(.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+))[\\/]/.exec(path);
     if (found?.[1] !== undefined && found[2] !== undefined)
       folders.set(found[1], found[2].replaceAll('\\', '/'));

@@ -4,7 +4,7 @@
  */
 import { messageOf, SessionStoreError } from '../../../base/errors.ts';
 import type { SqlRow, SqlWork } from '../sql-database.ts';
-import { loadDriver, toSqlite } from './sqlite.ts';
+import { loadSqlite, toSqlite } from './sqlite.ts';
 import { isBusy, sqliteFailure } from './sqlite-errors.ts';
 
 /**
@@ -25,7 +25,7 @@ const RETRY_MS = 50;
  * @throws {SessionStoreError} `busy` when others have it, `unwritable`
  */
 export async function lockFile(path: string, kind: LockKind, waitMs: number): Promise<() => void> {
-  const Database = await loadDriver();
+  const Database = await loadSqlite();
   let database;
   try {
     database = new Database(path);
@@ -78,7 +78,7 @@ export interface LockedDatabase {
  * @throws {SessionStoreError} `busy` when a process has it open
  */
 export async function lockDatabase(path: string): Promise<LockedDatabase | undefined> {
-  const Database = await loadDriver();
+  const Database = await loadSqlite();
   let database: InstanceType<typeof Database>;
   try {
     database = new Database(path);

@@ -6,6 +6,7 @@
  */
 import type { Pool, PoolClient } from 'pg';
 import { invalidInput, messageOf, SessionStoreError } from '../../../base/errors.ts';
+import { loadDriver } from '../../../base/node/load-driver.ts';
 import { localSetting, parseOptions, type Address } from './postgres-address.ts';
 import { isPoolerRefusal } from './postgres-errors.ts';
 
@@ -53,7 +54,7 @@ export type Connection = {
   showsPooler(error: unknown): boolean;
 };
 
-type Driver = typeof import('pg');
+type Driver = (typeof import('pg'))['default'];
 
 /** The connections to one database, and whether they go through a pooler. */
 export class PostgresPools {
@@ -86,11 +87,15 @@ export class PostgresPools {
   static async open(address: Address, config: PostgresConfig): Promise<PostgresPools> {
     let driver: Driver;
     try {
-      driver = await import('pg');
+      driver = await loadDriver(
+        'pg',
+        async () =>
+          (await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ 'pg')).default,
+      );
     } catch (cause) {
       throw new SessionStoreError(
         'failed',
-        `The PostgreSQL driver "pg" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its dependencies.`,
+        `The PostgreSQL driver "pg" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its dependencies; a bundled program needs "pg" in node_modules where it runs.`,
         { cause },
       );
     }
@@ -188,7 +193,7 @@ export class PostgresPools {
       : this.#address.options;
     let pool: Pool;
     try {
-      pool = new this.#driver.default.Pool({
+      pool = new this.#driver.Pool({
         connectionString,
         application_name: 'quark',
         max: maxConnections,

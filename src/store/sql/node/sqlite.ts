@@ -17,6 +17,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import type Libsql from 'libsql';
 import { messageOf, SessionStoreError } from '../../../base/errors.ts';
 import { Mutex } from '../../../base/mutex.ts';
+import { loadDriver } from '../../../base/node/load-driver.ts';
 import { nextTask } from '../../../base/next-task.ts';
 import { migrateStep, SQL_LAYOUT_VERSION } from '../sql-layout.ts';
 import {
@@ -79,7 +80,7 @@ export async function openSqlite(
   config: Partial<SqliteConfig> = {},
 ): Promise<SqlDatabase> {
   const isNew = checkFile(path);
-  const Database = await loadDriver();
+  const Database = await loadSqlite();
   const effective = { ...DEFAULT_SQLITE_CONFIG, ...config };
   let database: SqliteDatabase;
   try {
@@ -113,7 +114,7 @@ export async function openSqliteForReading(
   path: string,
   layouts: ReadableLayouts = 'current',
 ): Promise<SqlDatabase> {
-  const Database = await loadDriver();
+  const Database = await loadSqlite();
   let database: SqliteDatabase;
   try {
     database = new SqliteDatabase(
@@ -406,13 +407,17 @@ function checkFile(path: string): boolean {
 }
 
 /** The driver. @throws {SessionStoreError} `failed` where it cannot be loaded */
-export async function loadDriver(): Promise<typeof Libsql> {
+export async function loadSqlite(): Promise<typeof Libsql> {
   try {
-    return (await import('libsql')).default;
+    return await loadDriver(
+      'libsql',
+      async () =>
+        (await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ 'libsql')).default,
+    );
   } catch (cause) {
     throw new SessionStoreError(
       'failed',
-      `The SQLite driver "libsql" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its optional platform packages, or use "memory:" or the address of a Quark service as storage.`,
+      `The SQLite driver "libsql" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its optional platform packages; a bundled program needs "libsql" in node_modules where it runs. Or use "memory:" or the address of a Quark service as storage.`,
       { cause },
     );
   }
