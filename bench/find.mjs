@@ -1,94 +1,119 @@
-// What it takes to find runs among 10,000 in a folder: by configuration, results, tags and names. `--database URL` asks
-// PostgreSQL, `--postgres` one that is started for it.
+// What it takes to find runs, and to show a table of them: among 10,000 in a folder, and the same over HTTP, or in PostgreSQL.
+//
+// --postgres           asks a PostgreSQL that is started for it; --database URL another one, which has to be empty
+// --runs N             10,000 unless given; beyond that, in PostgreSQL, runs are copied in SQL
+// --against FOLDER     another build, such as build/dist-before: both are asked in turn, each a store of its own
+// --only TEXT          questions with this text in their name
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import Database from 'libsql';
-import { findRuns, openStorage } from '../dist/index.js';
+import { loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { questionsOf } from './find/questions.mjs';
+import { filledStore, indexedMs } from './find/runs-to-find.mjs';
 import { interleaved, report } from './harness.mjs';
 import { startPostgres } from './service/processes.mjs';
 
-const RUNS = 10_000;
-const METRICS = 8;
-const at = process.argv.indexOf('--database');
-const server = process.argv.includes('--postgres') ? await startPostgres() : undefined;
-const url = server?.uri ?? (at < 0 ? undefined : process.argv[at + 1]);
-const folder = mkdtempSync(join(tmpdir(), 'quark-find-'));
-
-function documentOf(i) {
-  const summaries = Object.fromEntries(
-    Array.from({ length: METRICS }, (_, m) => {
-      const value = ((i * 7919 + m * 104_729) % 10_007) / 10_007;
-      const summary = { last: value, last_at_ms: i, last_step: i, min: value / 2, max: 2 * value };
-      return [`part${m}/loss`, { ...summary, best: value / 2, best_step: i >> 1 }];
-    }),
-  );
-  return JSON.stringify({
-    id: `run_${i}`,
-    name: `run number ${i}`,
-    groups: [`sweep_${i % 100}`],
-    config: {
-      optimizer: { name: i % 3 === 0 ? 'adam' : 'sgd', lr: 1 / (1 + (i % 1000)), decay: 0 },
-      layers: [64, 32, 16],
-      seed: i,
-      data: { name: 'digits', size: 60_000, shuffled: true },
-    },
-    environment: { platform: 'x'.repeat(400) },
-    metric_summaries: summaries,
-  });
-}
-
-const store = await openStorage(url ?? `file:${folder}`);
-const project = { id: 'prj_find', name: `find ${process.pid}`, createdAtMs: 1 };
-const { id: projectId, name: projectName } = await store.ensureProject(project);
-const prefix = `run_${process.pid}_`;
-const began = performance.now();
-for (let i = 0; i < RUNS; i++)
-  await store.createRun({
-    id: `${prefix}${i}`,
-    projectId,
-    projectName,
-    status: i % 50 === 0 ? 'failed' : 'completed',
-    startedAtMs: 1_700_000_000_000 + i,
-    tags: [`workers=${i % 16}`],
-    document: documentOf(i),
-  });
-const created = performance.now() - began;
-const find = (query, limit = 50) => findRuns(store, { project: projectName, ...query }, { limit });
-await find({ name: 'nobody' });
-if (url === undefined) {
-  // As a database of an earlier Quark is.
-  const database = new Database(join(folder, '.quark', 'quark.db'));
-  database.exec('DELETE FROM run_facts; UPDATE runs SET indexed_revision = NULL');
-  database.close();
-}
-const before = performance.now();
-await find({ name: 'nobody' });
-const indexed = performance.now() - before;
-
-const QUERIES = {
-  'config.optimizer.lr <= 0.002, newest 50': { config: { optimizer: { lr: { lte: 0.002 } } } },
-  'one seed of 10,000': { config: { seed: 4711 } },
-  'lr and best loss and status': {
-    config: { optimizer: { lr: { lte: 0.1 }, name: 'adam' } },
-    metrics: { 'part0/loss': { best: { lt: 0.01 } } },
-    status: 'completed',
-  },
-  'a group and workers >= 8': { groups: ['sweep_7'], tags: { workers: { gte: 8 } } },
-  "name like '%4711%'": { name: { like: '%4711%' } },
-  'not (lr < 0.5) or failed': {
-    or: [{ not: { config: { optimizer: { lr: { lt: 0.5 } } } } }, { status: 'failed' }],
-  },
+const ROUNDS = 9;
+const option = (name) => {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
 };
-const times = await interleaved(
-  Object.fromEntries(Object.entries(QUERIES).map(([name, query]) => [name, () => find(query)])),
-  9,
+const runs = Number(option('--runs') ?? 10_000);
+const only = option('--only') ?? '';
+const server = process.argv.includes('--postgres') ? await startPostgres() : undefined;
+const database = server?.uri ?? option('--database');
+const folders = [];
+
+async function loaded(folder) {
+  const at = (name) => pathToFileURL(resolve(folder, name)).href;
+  const { findRuns, openStorage } = await import(at('index.js'));
+  return { folder, findRuns, openStorage, workspace: await import(at('workspace.js')) };
+}
+
+/** A build with a store of its own, and what it took to fill that. */
+async function side(build, name) {
+  if (database === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'quark-find-'));
+    folders.push(folder);
+    const filled = await filledStore({
+      build,
+      uri: `file:${folder}`,
+      runs: Math.min(runs, 10_000),
+    });
+    const indexed = await indexedMs({ build, store: filled.store, folder });
+    return { ...filled, build, indexed, folder };
+  }
+  const { default: pg } = await import('pg');
+  const admin = new pg.Client({ connectionString: database });
+  await admin.connect();
+  await admin.query(`CREATE DATABASE find_${name}`);
+  await admin.end();
+  const url = new URL(database);
+  url.pathname = `/find_${name}`;
+  const client = new pg.Client({ connectionString: url.href });
+  let isOpen = false;
+  const execute = async (text) => {
+    if (!isOpen) await client.connect();
+    isOpen = true;
+    await client.query(text);
+  };
+  const filled = await filledStore({ build, uri: url.href, runs, execute });
+  await client.end();
+  return { ...filled, build };
+}
+
+/** `quark serve` over a folder, and a store that asks it. */
+async function overHttp({ build, folder }) {
+  const cli = resolve(build.folder, 'cli.js');
+  const child = spawn(process.execPath, [cli, 'serve', folder, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  for await (const part of child.stdout) {
+    said += part;
+    const [uri] = /http:\/\/[\w.]+:\d+/.exec(said) ?? [];
+    if (uri !== undefined) return { store: await build.openStorage(uri), stop: () => child.kill() };
+  }
+  throw new Error(`The service did not start: ${said}`);
+}
+
+const builds = { now: await loaded('dist') };
+const other = option('--against');
+if (other !== undefined) builds.before = await loaded(other);
+const sides = {};
+for (const [name, build] of Object.entries(builds)) sides[name] = await side(build, name);
+
+const cases = {};
+const add = (name, kind, { build, store }) => {
+  for (const [what, ask] of Object.entries(questionsOf({ ...build, store }))) {
+    const title = `${kind}${what}${other === undefined ? '' : `, ${name}`}`;
+    if (title.includes(only)) cases[title] = ask;
+  }
+};
+for (const [name, one] of Object.entries(sides)) add(name, '', one);
+const services = [];
+if (database === undefined)
+  for (const [name, one] of Object.entries(sides)) {
+    const served = await overHttp(one);
+    services.push(served);
+    add(name, 'HTTP, ', { build: one.build, store: served.store });
+  }
+// Those of one question stand beside each other.
+const inTurn = Object.fromEntries(
+  Object.keys(cases)
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .map((title) => [title, cases[title]]),
 );
-await report(`find${url === undefined ? '' : '-postgres'}`, [
-  { what: `${RUNS} runs created`, value: created, unit: 'ms' },
-  ...(url === undefined
-    ? [{ what: 'the facts of an old database, by its first search', value: indexed, unit: 'ms' }]
-    : []),
+const times = await interleaved(inTurn, ROUNDS);
+await report(`find${database === undefined ? '' : '-postgres'}`, [
+  { what: 'processes that wait, at the end', value: loadavg()[0], unit: '' },
+  ...Object.entries(sides).flatMap(([name, { createdMs, indexed, recorded }]) => [
+    { what: `${recorded} runs created, ${name}`, value: createdMs, unit: 'ms' },
+    ...(indexed === undefined
+      ? []
+      : [{ what: `facts of an old database, ${name}`, value: indexed, unit: 'ms' }]),
+  ]),
   ...Object.entries(times).map(([what, value]) => ({
     what,
     value,
@@ -96,6 +121,10 @@ await report(`find${url === undefined ? '' : '-postgres'}`, [
     target: 'under 100',
   })),
 ]);
-await store.close();
+for (const { store, stop } of services) {
+  await store.close();
+  stop();
+}
+for (const { store } of Object.values(sides)) await store.close();
 await server?.stop();
-rmSync(folder, { recursive: true, force: true });
+for (const folder of folders) rmSync(folder, { recursive: true, force: true });

@@ -58,6 +58,31 @@ export function addingNote(target: ChangeTarget, note: string): PageChange {
   );
 }
 
+/** @param groups all groups that the run is to be in; none takes it out of all */
+export function settingGroups(target: ChangeTarget, groups: readonly string[]): PageChange {
+  const named = groups.join(', ');
+  return editing(
+    target,
+    {
+      kind: `group ${named}`,
+      one: (name) =>
+        groups.length === 0
+          ? t('removed the groups of {name}', { name })
+          : t('put {name} into {groups}', { name, groups: named }),
+      many: (count) =>
+        groups.length === 0
+          ? tn(count, 'removed the groups of {count} run', 'removed the groups of {count} runs')
+          : tn(count, 'put {count} run into {groups}', 'put {count} runs into {groups}', {
+              groups: named,
+            }),
+      failed: (name) => t('The groups of {name} were not changed.', { name }),
+      notUndone: (name) => t('{name} did not get its groups back.', { name }),
+    },
+    () => ({ groups }),
+    (before) => ({ groups: before.groups }),
+  );
+}
+
 /** Adds tags: `keep`, or `workers=8`, which replaces the tag of the same name. */
 export function tagging(target: ChangeTarget, tags: readonly string[]): PageChange {
   return retagging(

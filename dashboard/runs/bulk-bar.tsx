@@ -79,6 +79,8 @@ function itemsOf(props: BarProps, ids: ReadonlySet<string>): readonly MenuItem[]
   return [
     ...(context.mayEdit
       ? [
+          { label: t('Rename'), icon: 'pencil' as const, act: opening('rename') },
+          { label: t('Group'), icon: 'rows' as const, act: opening('group') },
           { label: t('Tag'), icon: 'tag' as const, act: opening('tag') },
           { label: t('Untag'), icon: 'close' as const, act: opening('untag') },
           { label: t('Note'), icon: 'note' as const, act: opening('note') },

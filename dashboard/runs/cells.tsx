@@ -70,10 +70,8 @@ export function cellTip(row: FoundRun, path: string): string | undefined {
   switch (path) {
     case 'name':
       return `${nameOf(row)}\n${row.id}`;
-    case 'status': {
-      const reason = row.values['statusReason'];
-      return typeof reason === 'string' ? reason : undefined;
-    }
+    case 'status':
+      return problemOf(row) ?? reasonOf(row);
     case 'tags':
       return row.tags.join(', ');
     case 'startedAt':
@@ -92,7 +90,7 @@ export function hasTipAlways(row: FoundRun, path: string): boolean {
   return (
     row.steps[path] !== undefined ||
     path.endsWith('At') ||
-    (path === 'status' && row.values['statusReason'] !== undefined)
+    (path === 'status' && (problemOf(row) ?? reasonOf(row)) !== undefined)
   );
 }
 
@@ -130,15 +128,28 @@ function Name({ row, context }: CellProps): JSX.Element {
   );
 }
 
+/** Why the record of a run cannot be read: what the row shows is what the store knows besides. */
+function problemOf({ values }: FoundRun): string | undefined {
+  const { problem } = values;
+  return typeof problem === 'string' ? problem : undefined;
+}
+
+function reasonOf({ values }: FoundRun): string | undefined {
+  const { statusReason: reason } = values;
+  return typeof reason === 'string' && reason !== '' ? reason : undefined;
+}
+
 function Status({ row }: { readonly row: FoundRun }): JSX.Element {
-  const reason = row.values['statusReason'];
+  const [problem, reason] = [problemOf(row), reasonOf(row)];
   return (
     <span class="inline gap-6 cell-line">
       <StatusChip
         status={isImporting(row) ? 'importing' : shownStatus({ effectiveStatus: row.status })}
       />
-      {typeof reason === 'string' && reason !== '' && (
-        <span class="quiet small ellipsis">{reason}</span>
+      {problem === undefined ? (
+        reason !== undefined && <span class="quiet small ellipsis">{reason}</span>
+      ) : (
+        <span class="is-bad small ellipsis">{t('Record unreadable')}</span>
       )}
     </span>
   );

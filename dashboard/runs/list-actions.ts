@@ -17,7 +17,7 @@ import type { TableReading } from './use-table.ts';
 
 /** A dialog over the list. */
 export type ListDialog = {
-  readonly kind: 'tag' | 'untag' | 'note' | 'export';
+  readonly kind: 'rename' | 'group' | 'tag' | 'untag' | 'note' | 'export';
   /** The runs that it is about; of an export, none stands for all of the filter. */
   readonly targets: readonly ChangeTarget[];
   /** What the field begins with. */
@@ -188,7 +188,7 @@ function changingActions(props: ActionProps): readonly PageAction[] {
       ids.size > 0 ? context.targetsOf(ids) : row === undefined ? [] : [context.targetOf(row)];
     if (given.length > 0) run(given);
   };
-  const opening = (kind: 'tag' | 'untag' | 'note') =>
+  const opening = (kind: 'rename' | 'group' | 'tag' | 'untag' | 'note') =>
     withTargets((targets) => {
       dialog.value = { kind, targets };
     });
@@ -201,6 +201,13 @@ function changingActions(props: ActionProps): readonly PageAction[] {
     ...(context.mayEdit
       ? [
           { id: 'runs.rename', title: t('Rename the run'), section, keys: 'f2', run: rename },
+          {
+            id: 'runs.rename-many',
+            title: t('Rename runs by a pattern'),
+            section,
+            run: opening('rename'),
+          },
+          { id: 'runs.group', title: t('Set the groups of runs'), section, run: opening('group') },
           { id: 'runs.tag', title: t('Tag runs'), section, keys: 'shift+t', run: opening('tag') },
           { id: 'runs.untag', title: t('Remove tags'), section, run: opening('untag') },
           {

@@ -1,13 +1,15 @@
-/** The dialogs over the list: tags, notes, export. */
+/** The dialogs over the list: names, groups, tags, notes, export. */
 import { useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { Store } from 'quark-sdk';
 import { makeChanges } from '../changes/page-changes.ts';
-import { addingNote, noting, tagging, untagging } from '../changes/run-edits.ts';
+import { addingNote, settingGroups, noting, tagging, untagging } from '../changes/run-edits.ts';
 import { Button } from '../parts/controls.tsx';
 import { errorText } from '../parts/notices.tsx';
 import { t, tn } from '../parts/t.ts';
+import { DialogFrame } from './dialog-frame.tsx';
+import { RenameDialog } from './rename-dialog.tsx';
 import type { ColumnLayout } from './model/columns.ts';
 import { exportRuns, exportTable } from './list-export.ts';
 import type { ListDialog } from './list-actions.ts';
@@ -26,33 +28,12 @@ type DialogProps = {
 export default function ListDialogs(props: DialogProps): JSX.Element | null {
   const asked = props.dialog.value;
   if (asked === undefined) return null;
-  return asked.kind === 'export' ? (
-    <ExportDialog {...props} asked={asked} />
-  ) : (
-    <WordsDialog {...props} asked={asked} />
-  );
-}
-
-function Frame(props: {
-  readonly title: string;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
-  return (
-    <dialog
-      ref={dialog}
-      class="question floating list-dialog"
-      aria-labelledby="list-dialog-title"
-      onClose={props.onClose}
-    >
-      <h2 id="list-dialog-title" class="breakable">
-        {props.title}
-      </h2>
-      {props.children}
-    </dialog>
-  );
+  if (asked.kind === 'export') return <ExportDialog {...props} asked={asked} />;
+  if (asked.kind !== 'rename') return <WordsDialog {...props} asked={asked} />;
+  const close = (): void => {
+    props.dialog.value = undefined;
+  };
+  return <RenameDialog data={props.data} targets={asked.targets} onClose={close} />;
 }
 
 function titleOfDialog({ kind, targets }: ListDialog): string {
@@ -67,6 +48,10 @@ function titleOfDialog({ kind, targets }: ListDialog): string {
     return another === undefined
       ? t('Remove tags of {name}', { name })
       : tn(count, 'Remove tags of {count} run', 'Remove tags of {count} runs');
+  if (kind === 'group')
+    return another === undefined
+      ? t('Groups of {name}', { name })
+      : tn(count, 'Set the groups of {count} run', 'Set the groups of {count} runs');
   return another === undefined
     ? t('Notes of {name}', { name })
     : tn(count, 'Add a note to {count} run', 'Add a note to {count} runs');
@@ -74,20 +59,24 @@ function titleOfDialog({ kind, targets }: ListDialog): string {
 
 /** Makes the changes that a dialog asks for. */
 function applyWords({ kind, targets }: ListDialog, text: string): void {
-  const tags = text
+  const words = text
     .split(',')
-    .map((tag) => tag.trim())
-    .filter((tag) => tag !== '');
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
   const isOne = targets.length === 1;
+  if (kind === 'group') {
+    void makeChanges(targets.map((target) => settingGroups(target, words)));
+    return;
+  }
   if (kind === 'note' && (isOne || text.trim() !== ''))
     void makeChanges(
       targets.map((target) =>
         isOne ? noting(target, text === '' ? undefined : text) : addingNote(target, text),
       ),
     );
-  else if (kind !== 'note' && tags.length > 0)
+  else if (kind !== 'note' && words.length > 0)
     void makeChanges(
-      targets.map((target) => (kind === 'tag' ? tagging(target, tags) : untagging(target, tags))),
+      targets.map((target) => (kind === 'tag' ? tagging(target, words) : untagging(target, words))),
     );
 }
 
@@ -95,7 +84,7 @@ function applyWords({ kind, targets }: ListDialog, text: string): void {
 function WordsDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.Element {
   const { asked, dialog } = props;
   const { kind, targets } = asked;
-  const text = useSignal(kind === 'note' && targets.length === 1 ? (asked.text ?? '') : '');
+  const text = useSignal(targets.length === 1 ? (asked.text ?? '') : '');
   const close = (): void => {
     dialog.value = undefined;
   };
@@ -104,7 +93,7 @@ function WordsDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.E
     applyWords(asked, text.value);
   };
   return (
-    <Frame title={titleOfDialog(asked)} onClose={close}>
+    <DialogFrame title={titleOfDialog(asked)} onClose={close}>
       <form
         class="stack gap-10"
         onSubmit={(event) => {
@@ -117,8 +106,12 @@ function WordsDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.E
         ) : (
           <input
             class="input"
-            aria-label={t('Tags, separated by commas')}
-            placeholder={t('baseline, workers=8')}
+            aria-label={
+              kind === 'group'
+                ? t('Groups, separated by commas; none removes them')
+                : t('Tags, separated by commas')
+            }
+            placeholder={kind === 'group' ? 'sweep-1' : t('baseline, workers=8')}
             value={text.value}
             onInput={(event) => {
               text.value = event.currentTarget.value;
@@ -132,7 +125,7 @@ function WordsDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.E
           </Button>
         </div>
       </form>
-    </Frame>
+    </DialogFrame>
   );
 }
 
@@ -189,7 +182,7 @@ function ExportDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.
   const { order } = props;
   const layout = props.layout.peek();
   return (
-    <Frame
+    <DialogFrame
       title={
         ids.length === 0
           ? t('Export all runs of the filter')
@@ -208,7 +201,7 @@ function ExportDialog(props: DialogProps & { readonly asked: ListDialog }): JSX.
       <div class="row wrap gap-10 question-answers">
         <Button onClick={close}>{t('Close')}</Button>
       </div>
-    </Frame>
+    </DialogFrame>
   );
 }
 

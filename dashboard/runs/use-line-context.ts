@@ -30,6 +30,9 @@ export type ListContext = LineContext & {
   readonly startRename: (runId: string) => void;
 };
 
+/** Dialogs about one run. */
+type RowDialog = 'note' | 'tag' | 'group';
+
 type ContextProps = {
   readonly store: Store;
   readonly curves: CurveCache;
@@ -51,10 +54,11 @@ export function useLineContext(props: ContextProps): ListContext {
     const startRename = (runId: string): void => {
       if (mayEdit) renamed.value = runId;
     };
-    const open = (kind: 'note' | 'tag', row: FoundRun): void => {
-      const notes = row.values['notes'];
-      const text = typeof notes === 'string' ? { text: notes } : {};
-      props.dialog.value = { kind, targets: [names.targetOf(row)], ...text };
+    const open = (kind: RowDialog, row: FoundRun): void => {
+      const { notes } = row.values;
+      const known = { note: typeof notes === 'string' ? notes : '', group: row.groups.join(', ') };
+      const text = kind === 'tag' ? '' : known[kind];
+      props.dialog.value = { kind, targets: [names.targetOf(row)], text };
     };
     return {
       store,
@@ -114,10 +118,11 @@ class RunNames {
 function menuOf(
   row: FoundRun,
   startRename: (runId: string) => void,
-  open: (kind: 'note' | 'tag', row: FoundRun) => void,
+  open: (kind: RowDialog, row: FoundRun) => void,
 ): readonly MenuItem[] {
   return [
     { label: t('Rename'), icon: 'pencil', act: () => startRename(row.id) },
+    { label: t('Groups'), icon: 'rows', act: () => open('group', row) },
     { label: t('Tags'), icon: 'tag', act: () => open('tag', row) },
     { label: t('Notes'), icon: 'note', act: () => open('note', row) },
   ];

@@ -54,10 +54,12 @@ export function runFactsOf(run: StoredRun, isLive = false): FactsByPath {
     if (cut < 0) facts.add(`tags.${tag}`, true);
     else facts.add(`tags.${tag.slice(0, cut)}`, tagValue(tag.slice(cut + 1)));
   }
-  const document = documentOf(run);
+  const stored = documentOf(run);
+  const document = stored ?? {};
+  if (stored === null) facts.add('problem', `The record of run ${run.id} is not JSON.`);
   const names: string[] = [run.id, run.projectName];
-  for (const [stored, path] of TEXTS) {
-    const value = document[stored];
+  for (const [field, path] of TEXTS) {
+    const value = document[field];
     if (typeof value !== 'string') continue;
     facts.add(path, value);
     if (SEARCHED.has(path)) names.push(value);
@@ -196,12 +198,13 @@ export function tagValue(text: string): FactValue {
     : text;
 }
 
-function documentOf({ document }: StoredRun): JsonObject {
+/** The document as far as it is one; null where it is none. */
+function documentOf({ document }: StoredRun): JsonObject | null {
   try {
     const value: unknown = JSON.parse(document);
-    return isObject(value) ? value : {};
+    return isObject(value) ? value : null;
   } catch {
-    return {};
+    return null;
   }
 }
 

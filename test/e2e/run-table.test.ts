@@ -265,9 +265,30 @@ describe('the table of 2,000 runs', () => {
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText('Undone: 5 changes.').waitFor();
       expect((await openRun(store, ids[0] ?? '')).run.tags).not.toContain('keep');
+      const bar = page.getByRole('region', { name: 'Picked runs' });
+      await bar.getByRole('button', { name: 'Group', exact: true }).click();
+      await page.getByLabel('Groups, separated by commas').fill('chosen');
+      await page.keyboard.press('Enter');
+      await page.getByText('Put 5 runs into chosen').waitFor();
+      expect((await openRun(store, ids[4] ?? '')).run.groups).toEqual(['chosen']);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Undone: 5 changes.').waitFor();
+      const { name: before } = (await openRun(store, ids[4] ?? '')).run;
+      await bar.getByRole('button', { name: 'Rename', exact: true }).click();
+      await page.getByLabel('Put there').fill('seed {config.seed} no. {n}');
+      await page.getByText('5 names change').waitFor();
+      await page.getByRole('listitem').filter({ hasText: '→ seed 3 no. 1' }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.getByText('Renamed 5 runs').waitFor();
+      const named = await Promise.all(
+        ids.slice(0, 5).map(async (id) => (await openRun(store, id ?? '')).run.name),
+      );
+      expect(new Set(named)).toEqual(new Set([1, 2, 3, 4, 5].map((n) => `seed 3 no. ${n}`)));
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Undone: 5 changes.').waitFor();
+      expect((await openRun(store, ids[4] ?? '')).run.name).toBe(before);
       await page.getByRole('button', { name: 'All of the filter' }).click();
       await page.getByText('250 runs picked').waitFor();
-      const bar = page.getByRole('region', { name: 'Picked runs' });
       await bar.getByRole('button', { name: 'Export' }).click();
       const download = page.waitForEvent('download');
       await page.getByRole('button', { name: 'Table as CSV' }).click();

@@ -121,7 +121,7 @@ export function withAhead(layout: ColumnLayout, paths: readonly string[]): Colum
 export function valuePaths(layout: ColumnLayout): readonly string[] {
   const paths = layout.flatMap(({ path }) => {
     if (path.startsWith(CURVE_PREFIX)) return [];
-    return path === 'status' ? [path, 'statusReason'] : [path];
+    return path === 'status' ? [path, 'statusReason', 'problem'] : [path];
   });
   return [...new Set(paths)];
 }
@@ -224,6 +224,8 @@ function fieldTitle(path: string): string | undefined {
       return t('Status');
     case 'statusReason':
       return t('Reason of the status');
+    case 'problem':
+      return t('Problem of the record');
     case 'tags':
       return t('Tags');
     case 'groups':

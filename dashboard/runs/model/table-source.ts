@@ -49,6 +49,8 @@ export type TableData = {
     offset: number,
     limit: number,
   ): Promise<{ readonly rows: readonly FoundRun[]; readonly total: number }>;
+  /** Some runs, in no order; those that are gone are left out. */
+  rowsOf(ids: readonly string[], columns: readonly string[]): Promise<readonly FoundRun[]>;
   /** All runs of a filter. */
   ids(scope: TableScope): Promise<readonly string[]>;
   columns(scope: TableScope): Promise<readonly RunColumn[]>;
@@ -66,6 +68,8 @@ export type TableData = {
 
 /** So many runs are picked at once, at most. */
 const MAX_PICKED = 100_000;
+/** Runs that a condition names: it has a limit in characters. */
+const IDS_AT_ONCE = 60;
 
 /** What is known of dropped runs besides: their names beside each other, and whether they have times. */
 async function withImports(store: Store, rows: readonly FoundRun[]): Promise<readonly FoundRun[]> {
@@ -115,6 +119,7 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
         rows: under === undefined ? named : named.map((row) => withLoss(row, under)),
       };
     },
+    rowsOf: (ids, columns) => rowsById(store, ids, columns),
     ids: async (scope) => (await findRunIds(store, { ...scopeOf(scope), limit: MAX_PICKED })).ids,
     columns: async (scope) => (await findRunColumns(store, scopeOf(scope))).columns,
     facets: (scope, by) => findRunFacets(store, { ...scopeOf(scope), by }),
@@ -141,6 +146,20 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
     },
     complete: completeRunQuery,
   };
+}
+
+async function rowsById(
+  store: Store,
+  ids: readonly string[],
+  columns: readonly string[],
+): Promise<readonly FoundRun[]> {
+  const found: FoundRun[] = [];
+  for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
+    const where = { id: ids.slice(at, at + IDS_AT_ONCE) };
+    const read = await findRunRows(store, { where, list: 'any', columns, limit: IDS_AT_ONCE });
+    found.push(...read.rows);
+  }
+  return found;
 }
 
 /** Runs without a name are called after their project, and are sorted so. */

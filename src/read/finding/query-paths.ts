@@ -40,6 +40,7 @@ export const RUN_FIELDS: readonly RunField[] = [
   { path: 'jobType', names: ['job'], kind: 'text', detail: 'What the run does' },
   { path: 'host', kind: 'text', detail: 'Name of the machine' },
   { path: 'statusReason', names: ['reason'], kind: 'text', detail: 'Why the run ended as it did' },
+  { path: 'problem', kind: 'text', detail: 'Why the record of the run cannot be read' },
   { path: 'health', kind: 'number', detail: 'Overall score of the last analysis, 0 to 100' },
   { path: 'alerts', kind: 'number', detail: 'Alerts of the last analysis' },
   ...ALERT_SEVERITIES.map((severity): RunField => ({

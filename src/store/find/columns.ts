@@ -13,7 +13,7 @@ import { compareKeys, effectiveStatus, type RunWithFacts } from './known-run.ts'
 
 const MAX_EXAMPLES = 12;
 /** What every row has, or what no one asks for. */
-const HIDDEN: ReadonlySet<string> = new Set(['live', 'text', 'id']);
+const HIDDEN: ReadonlySet<string> = new Set(['live', 'text', 'id', 'problem']);
 
 /** The columns of these runs, newest first, of which only the first are looked at. */
 export function countColumns(found: readonly RunWithFacts[], limit: number): AnswerOf<'columns'> {

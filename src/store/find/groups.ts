@@ -100,9 +100,14 @@ export class GroupSums {
       runs,
       of: sums.map((sum, i) => groupValue(this.#of[i] ?? '', sum)),
     }));
-    groups.sort((a, b) => b.runs - a.runs || compareAll(a.by, b.by));
-    return { kind: 'groups', groups: groups.slice(0, limit), total: groups.length };
+    return groupsAnswer(groups, limit);
   }
+}
+
+/** All groups as an answer, the largest first. */
+export function groupsAnswer(groups: readonly FoundGroup[], limit: number): AnswerOf<'groups'> {
+  const sorted = groups.toSorted((a, b) => b.runs - a.runs || compareAll(a.by, b.by));
+  return { kind: 'groups', groups: sorted.slice(0, limit), total: groups.length };
 }
 
 function groupValue(path: string, moments: RunningMoments): GroupValue {

@@ -315,7 +315,7 @@ function* testOf(
   { kind, path, values }: RunComparison,
 ): SqlWork<SqlCondition | undefined> {
   if (kind === 'exists') return { text: '1 = 1', params: [] };
-  if (kind === 'eq' || kind === 'in') return isOneOf(values);
+  if (kind === 'eq' || kind === 'in') return isOneOf(values, COLUMNS.has(path));
   if (kind !== 'like' && kind !== 'ilike')
     return { text: `kind = ${NUMBER} AND number ${ORDERS[kind]} ?`, params: [Number(values[0])] };
   const pattern = String(values[0]);
@@ -334,14 +334,15 @@ function* testOf(
   if (rows.length > MAX_LIKE_TEXTS) return undefined;
   const comparison = { kind, path, values };
   const like = rows.map((row) => textCell(row, 0)).filter((text) => compares(text, comparison));
-  return like.length > MAX_NAMED_TEXTS ? undefined : isOneOf(like);
+  return like.length > MAX_NAMED_TEXTS ? undefined : isOneOf(like, COLUMNS.has(path));
 }
 
-function isOneOf(values: readonly FactValue[]): SqlCondition {
+/** @param isExact whether texts are compared as well as the numbers they are found by */
+function isOneOf(values: readonly FactValue[], isExact: boolean): SqlCondition {
   const texts = values.filter((value) => typeof value === 'string');
   const numbers = values.filter((value) => typeof value === 'number');
   const flags = values.filter((value) => typeof value === 'boolean').map(Number);
-  const tests = [...amongTexts(texts), ...among(NUMBER, numbers), ...among(FLAG, flags)];
+  const tests = [...amongTexts(texts, isExact), ...among(NUMBER, numbers), ...among(FLAG, flags)];
   if (tests.length === 0) return { text: '1 = 0', params: [] };
   return {
     text: `(${tests.map(({ text }) => text).join(' OR ')})`,
@@ -349,15 +350,18 @@ function isOneOf(values: readonly FactValue[]): SqlCondition {
   };
 }
 
-function amongTexts(texts: readonly string[]): readonly SqlCondition[] {
+/**
+ * Texts by the numbers that an index finds them by: of two different texts they are equal once in 2^52 times. The rows of facts are all
+ * over a table, so that reading the text of each took a hundred times as long. What decides about access compares texts.
+ */
+function amongTexts(texts: readonly string[], isExact: boolean): readonly SqlCondition[] {
   if (texts.length === 0) return [];
   const marks = placeholders(texts);
-  return [
-    {
-      text: `(kind = ${TEXT} AND number IN (${marks}) AND body IN (${marks}))`,
-      params: [...texts.map(numberOfText), ...texts],
-    },
-  ];
+  const numbers = texts.map(numberOfText);
+  const byNumber = `kind = ${TEXT} AND number IN (${marks})`;
+  return isExact
+    ? [{ text: `(${byNumber} AND body IN (${marks}))`, params: [...numbers, ...texts] }]
+    : [{ text: `(${byNumber})`, params: numbers }];
 }
 
 function among(kind: number, values: readonly number[]): readonly SqlCondition[] {

@@ -373,6 +373,16 @@ const LATER: readonly Step[] = [
   ],
   // Runs are found by words, host, health, alerts and the reason of their end as well: the first search writes their facts anew.
   ['UPDATE runs SET indexed_revision = NULL WHERE indexed_revision IS NOT NULL'],
+  // Tables of runs are counted and begun without their documents, and walk texts in their order: see sql-order-walk.ts.
+  [
+    `CREATE INDEX IF NOT EXISTS runs_listed ON runs
+     (space, archived_at_ms, started_at_ms, id, project_name, status)`,
+    `CREATE INDEX IF NOT EXISTS run_facts_by_text ON run_facts
+     (space, path, (substr(body, 1, 64)) COLLATE "C", run_id)
+     WHERE kind = 1 AND path <> 'text'`,
+    // Records that are no JSON have that as a fact: the next search writes those of runs whose record was cut off.
+    "UPDATE runs SET indexed_revision = NULL WHERE document NOT LIKE '{%}'",
+  ],
 ];
 
 /** Every table of the layout. */

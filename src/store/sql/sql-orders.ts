@@ -1,5 +1,5 @@
 /** What runs are ordered and grouped by, in SQL: a value of each run as three cells, and whether sessions are at work on runs. */
-import type { SortKey } from '../../records/run-question.ts';
+import type { OrderPosition, SortKey } from '../../records/run-question.ts';
 import { numberCell, sql, type SqlRow, type SqlValue, type SqlWork } from './sql-database.ts';
 import { factOfCells, type SqlCondition } from './sql-facts.ts';
 
@@ -14,9 +14,16 @@ export type OrderPart = {
   readonly body: string;
   /** The same text as it is selected. */
   readonly text: string;
-  /** What of these differs between runs. */
-  readonly varying: readonly ('kind' | 'number' | 'body')[];
+  /** What of these differs between runs, in the order in which it counts. */
+  readonly varying: readonly ('kind' | 'number' | 'beginning' | 'body')[];
+  /** The kind, where all values are of one. */
+  readonly onlyKind?: number;
+  /** The beginning of the text, where an index has it. */
+  readonly beginning?: string;
 };
+
+/** An {@link OrderPart} and its direction. */
+export type DirectedPart = { readonly part: OrderPart; readonly direction: 'ASC' | 'DESC' };
 
 /** The ids of runs that sessions are at work on. */
 export function liveCondition(space: string, nowMs: number): SqlCondition {
@@ -56,12 +63,17 @@ export function* orderOf(space: string, path: string, alias: string): SqlWork<Or
 
 function ofRun(kind: string, number: string, body: string, text: string): OrderPart {
   const varying = [kind === '0' ? ('number' as const) : ('body' as const)];
-  return { join: '', params: [], kind, number, body, text, varying };
+  return { join: '', params: [], kind, number, body, text, varying, onlyKind: Number(kind) };
 }
 
-/** Whether a run has several values of a path, as tags and lists are. */
+/** Whether runs may have several values of a path, as tags and lists are. */
+export function mayHaveSeveral(path: string): boolean {
+  return /^(?:config|metadata|summary|tags|groups)(?:\.|$)/u.test(path);
+}
+
+/** Whether a run has several values of a path. */
 function* hasSeveral(space: string, path: string): SqlWork<boolean> {
-  if (!/^(?:config|metadata|summary|tags|groups)(?:\.|$)/u.test(path)) return false;
+  if (!mayHaveSeveral(path)) return false;
   const rows = yield sql(
     'SELECT 1 FROM run_facts WHERE space = ? AND path = ? GROUP BY run_id HAVING count(*) > 1 LIMIT 1',
     space,
@@ -70,12 +82,100 @@ function* hasSeveral(space: string, path: string): SqlWork<boolean> {
   return rows.length > 0;
 }
 
+/** What rows are ordered by. */
+export function orderTerms(keys: readonly DirectedPart[]): string {
+  const terms = keys.flatMap(({ part, direction }) =>
+    part.varying.map((cell) => {
+      if (cell === 'kind') return `${part.kind} ASC`;
+      if (cell === 'number') return `${part.number} ${direction}`;
+      const text = cell === 'beginning' ? (part.beginning ?? part.body) : part.body;
+      return `${text} COLLATE "C" ${direction}`;
+    }),
+  );
+  return [...terms, 'r.started_at_ms DESC', 'r.id COLLATE "C" DESC'].join(', ');
+}
+
+/** Numbers, texts, flags, NaN, nothing. */
+export function kindOfKey(key: SortKey): number {
+  if (key === null) return 4;
+  if (typeof key === 'number') return Number.isNaN(key) ? 3 : 0;
+  return typeof key === 'string' ? 1 : 2;
+}
+
+/** What comes after a position: in the first order, or equal there and in the next. */
+export function isAfter(keys: readonly DirectedPart[], last: OrderPosition): SqlCondition {
+  let after: SqlCondition = {
+    text: '(r.started_at_ms < ? OR (r.started_at_ms = ? AND r.id COLLATE "C" < ?))',
+    params: [last.startedAtMs, last.startedAtMs, last.id],
+  };
+  for (const [i, key] of [...keys.entries()].toReversed())
+    after = isAfterKey(key, last.keys[i] ?? null, after);
+  return after;
+}
+
+function isAfterKey(
+  { part, direction }: DirectedPart,
+  key: SortKey,
+  after: SqlCondition,
+): SqlCondition {
+  const kind = kindOfKey(key);
+  const sign = direction === 'ASC' ? '>' : '<';
+  const value = typeof key === 'string' ? key : Number(key);
+  const compared = typeof key === 'string' ? `${part.body} COLLATE "C"` : part.number;
+  const ofKind: SqlCondition =
+    kind > 2
+      ? after
+      : {
+          text: `(${compared} ${sign} ? OR (${compared} = ? AND ${after.text}))`,
+          params: [value, value, ...after.params],
+        };
+  const { beginning, onlyKind } = part;
+  if (onlyKind === undefined)
+    return {
+      text: `(${part.kind} > ? OR (${part.kind} = ? AND ${ofKind.text}))`,
+      params: [kind, kind, ...ofKind.params],
+    };
+  if (kind !== onlyKind) return { text: kind < onlyKind ? '1 = 1' : '1 = 0', params: [] };
+  if (kind > 2) return ofKind;
+  // An index begins there, and not at its beginning.
+  const start =
+    beginning === undefined ? `${compared} ${sign}= ?` : `${beginning} COLLATE "C" ${sign}= ?`;
+  const from = beginning === undefined ? value : beginningOf(String(value));
+  return { text: `(${start} AND ${ofKind.text})`, params: [from, ...ofKind.params] };
+}
+
+/** Texts are in an index as far as these characters; what is longer is compared besides. */
+const INDEXED_CHARS = 64;
+
+/** The beginning of a text as SQL, as the index `run_facts_by_text` has it. */
+export function beginningIn(body: string): string {
+  return `substr(${body}, 1, ${INDEXED_CHARS})`;
+}
+
+/** The same of a text here: SQL counts code points. */
+function beginningOf(text: string): string {
+  return Array.from(text).slice(0, INDEXED_CHARS).join('');
+}
+
 /** The runs that a question is about. */
 export type FoundRuns = {
   readonly space: string;
   readonly nowMs: number;
   readonly condition: SqlCondition;
+  /** Where the question is about all runs but these, the ids of these. */
+  readonly allBut?: SqlCondition | undefined;
 };
+
+/** What it says of the facts of a run that it is one of those found; begins with "AND" or is empty. */
+export function ofFoundRuns({ allBut, condition }: FoundRuns): SqlCondition {
+  if (allBut === undefined)
+    return {
+      text: `AND run_id IN (SELECT id FROM runs WHERE ${condition.text})`,
+      params: condition.params,
+    };
+  const { params, text } = allBut;
+  return text === '' ? allBut : { text: `AND run_id NOT IN (${text})`, params };
+}
 
 /** How many there are. */
 export function* countFoundRuns({ condition }: FoundRuns): SqlWork<number> {
@@ -95,25 +195,38 @@ export function newest({ condition }: FoundRuns, limit: number): SqlCondition {
   };
 }
 
+/** Columns of runs that orders need. The index `runs_listed` has them, so that no document is passed over. */
+export function runsOf({ condition }: FoundRuns): string {
+  return `(SELECT id, space, status, project_name, started_at_ms FROM runs WHERE ${condition.text}) AS r`;
+}
+
 /** The runs as `r`, joined with what they are ordered by. */
 export function* tableSource(
-  { space, nowMs, condition }: FoundRuns,
+  found: FoundRuns,
   paths: readonly string[],
 ): SqlWork<SqlCondition & { readonly parts: readonly OrderPart[] }> {
   const parts: OrderPart[] = [];
-  for (const [i, path] of paths.entries()) parts.push(yield* orderOf(space, path, `f${i}`));
-  const live = liveCondition(space, nowMs);
-  const isByStatus = paths.includes('status');
+  for (const [i, path] of paths.entries()) parts.push(yield* orderOf(found.space, path, `f${i}`));
+  const joined = joinsOf(found, paths, parts);
   return {
     parts,
-    text: `(SELECT id, space, status, project_name, started_at_ms FROM runs WHERE ${condition.text}) AS r
-      ${isByStatus ? `LEFT JOIN (${live.text}) AS live ON live.run_id = r.id` : ''}
-      ${parts.map(({ join }) => join).join(' ')}`,
-    params: [
-      ...condition.params,
-      ...(isByStatus ? live.params : []),
-      ...parts.flatMap(({ params }) => params),
-    ],
+    text: `${runsOf(found)} ${joined.text}`,
+    params: [...found.condition.params, ...joined.params],
+  };
+}
+
+/** What is joined to the runs `r` for these parts. */
+export function joinsOf(
+  { space, nowMs }: FoundRuns,
+  paths: readonly string[],
+  parts: readonly OrderPart[],
+): SqlCondition {
+  const live = liveCondition(space, nowMs);
+  const isByStatus = paths.includes('status');
+  const joins = parts.map(({ join }) => join);
+  return {
+    text: `${isByStatus ? `LEFT JOIN (${live.text}) AS live ON live.run_id = r.id` : ''} ${joins.join(' ')}`,
+    params: [...(isByStatus ? live.params : []), ...parts.flatMap(({ params }) => params)],
   };
 }
 

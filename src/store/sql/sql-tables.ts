@@ -8,7 +8,7 @@ import {
   cursorText,
   type AnswerOf,
   type RunFacet,
-  type SortKey,
+  type OrderPosition,
   type TableAnswer,
   type TableQuestion,
 } from '../../records/run-question.ts';
@@ -27,17 +27,20 @@ import {
 } from './sql-database.ts';
 import { compileCondition, factOfCells, hasUnindexed, type SqlCondition } from './sql-facts.ts';
 import { plainConditions } from './sql-find-runs.ts';
+import { canWalk, orderKeys, pageColumns, walkOrder } from './sql-order-walk.ts';
 import {
   countFoundRuns,
+  isAfter,
   keyOfCells,
   liveCondition,
   newest,
+  orderTerms,
   tableSource,
   type FoundRuns,
-  type OrderPart,
 } from './sql-orders.ts';
 import { sqlShape } from './sql-shapes.ts';
-import { sqlColumns, sqlFacet, sqlGroups } from './sql-table-counts.ts';
+import { sqlGroups } from './sql-groups.ts';
+import { sqlColumns, sqlFacet } from './sql-table-counts.ts';
 
 const heads = sqlShape(
   withoutFields(
@@ -53,6 +56,10 @@ const heads = sqlShape(
 const ROW_PATHS = ['name', 'endedAt', 'updatedAt', 'groups'];
 /** Ids of a statement. */
 const IDS_AT_ONCE = 500;
+/** With fewer runs for each row that is wanted, sorting them is quicker than walking an index, which may have other runs first. */
+const RUNS_PER_WALKED_ROW = 4;
+/** Rows that a walk passes over, at most: beyond that all runs are sorted. */
+const MAX_WALKED = 2_000;
 
 /**
  * Answers a question about runs; undefined where SQL alone cannot: some facts are behind, or a condition has to be met outside of it.
@@ -69,9 +76,11 @@ export function* askRuns(
   const plain = plainConditions(space, question);
   const compiled = where && (yield* compileCondition(space, where, nowMs));
   if (compiled?.isLoose === true) return undefined;
+  const isOfAll = where === undefined && question.projectName === undefined;
   const found: FoundRuns = {
     space,
     nowMs,
+    allBut: isOfAll && question.archived !== true ? archivedRuns(space, question) : undefined,
     condition:
       compiled === undefined
         ? plain
@@ -96,7 +105,9 @@ export function* askRuns(
       return yield* sqlColumns(found, question.limit);
     case 'facets': {
       const facets: RunFacet[] = [];
-      for (const path of question.by) facets.push(yield* sqlFacet(found, path, question.limit));
+      const total = yield* countFoundRuns(found);
+      for (const path of question.by)
+        facets.push(yield* sqlFacet(found, path, question.limit, total));
       return { kind: 'facets', facets };
     }
     case 'groups':
@@ -104,40 +115,28 @@ export function* askRuns(
   }
 }
 
+/** The ids of the runs that a question about all runs leaves out; most runs are not archived. */
+function archivedRuns(space: string, { archived }: TableQuestion): SqlCondition {
+  if (archived === undefined) return { text: '', params: [] };
+  return {
+    text: 'SELECT id FROM runs WHERE space = ? AND archived_at_ms IS NOT NULL',
+    params: [space],
+  };
+}
+
 type RowsQuestion = Extract<TableQuestion, { readonly kind: 'rows' }>;
 
 function* rows(found: FoundRuns, question: RowsQuestion): SqlWork<AnswerOf<'rows'>> {
   const { after, limit, offset, orderBy } = question;
-  const from = yield* tableSource(
-    found,
-    orderBy.map(({ path }) => path),
-  );
-  const keys = from.parts.map((part, i) => ({
-    part,
-    direction: orderBy[i]?.isDescending === true ? ('DESC' as const) : ('ASC' as const),
-  }));
+  const total = yield* countFoundRuns(found);
   const last = cursorOf(after, orderBy.length);
-  const position = last === undefined ? undefined : isAfter(keys, last);
-  const cells = keys.map(({ part }) => `${part.kind}, ${part.number}, ${part.text}`);
-  const orders = keys.flatMap(({ part, direction }) =>
-    part.varying.map((cell) => {
-      if (cell === 'kind') return `${part.kind} ASC`;
-      return cell === 'number'
-        ? `${part.number} ${direction}`
-        : `${part.body} COLLATE "C" ${direction}`;
-    }),
-  );
-  const page = yield sql(
-    `SELECT ${['text(r.id)', 'r.started_at_ms', ...cells].join(', ')} FROM ${from.text}
-     ${position === undefined ? '' : `WHERE ${position.text}`}
-     ORDER BY ${[...orders, 'r.started_at_ms DESC', 'r.id COLLATE "C" DESC'].join(', ')} LIMIT ? OFFSET ?`,
-    ...from.params,
-    ...(position?.params ?? []),
-    limit + 1,
-    offset,
-  );
+  const end = offset + limit + 1;
+  const isWalked = total > RUNS_PER_WALKED_ROW * end && end < MAX_WALKED && canWalk(orderBy);
+  const page = isWalked
+    ? (yield* walkOrder(found, orderBy, last, end)).slice(offset)
+    : yield* sortedPage(found, question, last);
   const shown = page.slice(0, limit);
-  const end = page.length > limit ? shown.at(-1) : undefined;
+  const lastRow = page.length > limit ? shown.at(-1) : undefined;
   return {
     kind: 'rows',
     rows: yield* readRows(
@@ -145,54 +144,39 @@ function* rows(found: FoundRuns, question: RowsQuestion): SqlWork<AnswerOf<'rows
       shown.map((row) => textCell(row, 0)),
       question.columns,
     ),
-    total: yield* countFoundRuns(found),
+    total,
     cursor:
-      end === undefined
+      lastRow === undefined
         ? null
         : cursorText({
-            id: textCell(end, 0),
-            startedAtMs: numberCell(end, 1),
-            keys: keys.map((_, i) => keyOfCells(end, 2 + 3 * i)),
+            id: textCell(lastRow, 0),
+            startedAtMs: numberCell(lastRow, 1),
+            keys: orderBy.map((_, i) => keyOfCells(lastRow, 2 + 3 * i)),
           }),
   };
 }
 
-type OrderKey = { readonly part: OrderPart; readonly direction: 'ASC' | 'DESC' };
-
-/** What comes after a position: in the first order, or equal there and in the next. */
-function isAfter(
-  keys: readonly OrderKey[],
-  last: { readonly keys: readonly SortKey[]; readonly startedAtMs: number; readonly id: string },
-): SqlCondition {
-  let after: SqlCondition = {
-    text: '(r.started_at_ms < ? OR (r.started_at_ms = ? AND r.id COLLATE "C" < ?))',
-    params: [last.startedAtMs, last.startedAtMs, last.id],
-  };
-  for (const [i, { part, direction }] of [...keys.entries()].toReversed()) {
-    const key = last.keys[i] ?? null;
-    const kind = kindOf(key);
-    const sign = direction === 'ASC' ? '>' : '<';
-    const value = typeof key === 'string' ? key : Number(key);
-    const compared = typeof key === 'string' ? `${part.body} COLLATE "C"` : part.number;
-    after =
-      kind > 2
-        ? {
-            text: `(${part.kind} > ? OR (${part.kind} = ? AND ${after.text}))`,
-            params: [kind, kind, ...after.params],
-          }
-        : {
-            text: `(${part.kind} > ? OR (${part.kind} = ? AND (${compared} ${sign} ? OR (${compared} = ? AND ${after.text}))))`,
-            params: [kind, kind, value, value, ...after.params],
-          };
-  }
-  return after;
-}
-
-/** Numbers, texts, flags, NaN, nothing. */
-function kindOf(key: SortKey): number {
-  if (key === null) return 4;
-  if (typeof key === 'number') return Number.isNaN(key) ? 3 : 0;
-  return typeof key === 'string' ? 1 : 2;
+/** Sorts all runs that are found. */
+function* sortedPage(
+  found: FoundRuns,
+  { limit, offset, orderBy }: RowsQuestion,
+  last: OrderPosition | undefined,
+): SqlWork<readonly SqlRow[]> {
+  const from = yield* tableSource(
+    found,
+    orderBy.map(({ path }) => path),
+  );
+  const keys = orderKeys(from.parts, orderBy);
+  const position = last === undefined ? undefined : isAfter(keys, last);
+  return yield sql(
+    `SELECT ${pageColumns(keys)} FROM ${from.text}
+     ${position === undefined ? '' : `WHERE ${position.text}`}
+     ORDER BY ${orderTerms(keys)} LIMIT ? OFFSET ?`,
+    ...from.params,
+    ...(position?.params ?? []),
+    limit + 1,
+    offset,
+  );
 }
 
 /** Rows of these runs, in their order. */

@@ -25,6 +25,7 @@ import {
 } from '../../../dashboard/changes/run-acts.ts';
 import {
   addingNote,
+  settingGroups,
   noting,
   renaming,
   tagging,
@@ -206,6 +207,21 @@ describe('what people say of runs', () => {
     });
     await undoChanges();
     for (const run of runs) expect((await runOf(run)).tags).toEqual([]);
+  });
+
+  it('puts runs into groups, and back into those that each was in', async () => {
+    const runs = [await recorded('digits'), await recorded('letters')];
+    const [first = expect.fail('no run')] = runs;
+    await makeChanges([settingGroups(first, ['sweep-1', 'old'])]);
+    dismissNotice();
+    await makeChanges(runs.map((run) => settingGroups(run, ['sweep-2'])));
+    for (const run of runs) expect((await runOf(run)).groups).toEqual(['sweep-2']);
+    expect(changeNotice.value?.text).toBe('Put 2 runs into sweep-2');
+    await undoChanges();
+    const groups = await Promise.all(runs.map(async (run) => (await runOf(run)).groups));
+    expect(groups).toEqual([['sweep-1', 'old'], []]);
+    await makeChanges([settingGroups(first, [])]);
+    expect((await runOf(first)).groups).toEqual([]);
   });
 
   it('refuses a tag that no run can have, and changes nothing', async () => {

@@ -80,7 +80,13 @@ describe('columns of the table', () => {
     const layout = ['name', 'status', `${CURVE_PREFIX}a/b`, 'metrics.val/loss.best'].map((path) =>
       newColumn(path),
     );
-    expect(valuePaths(layout)).toEqual(['name', 'status', 'statusReason', 'metrics.val/loss.best']);
+    expect(valuePaths(layout)).toEqual([
+      'name',
+      'status',
+      'statusReason',
+      'problem',
+      'metrics.val/loss.best',
+    ]);
     expect(sortPathOf(`${CURVE_PREFIX}a/b`)).toBe('metrics.a/b.last');
     expect(sortPathOf(CURVE_PREFIX)).toBe('loss');
     expect(fullTitle('metrics.val/loss.best')).toBe('val/loss (best)');
