@@ -49,10 +49,18 @@ type StepCrew = Pick<
   'isServed' | 'offer' | 'publish' | 'poll' | 'takeOver' | 'drop' | 'settle'
 >;
 
+/** Wake-ups that are remembered, and how long one may take: where all processors are busy, the worker takes that of its waker. */
+const WAKES = 5;
+const MOST_WAKE_MS = 0.3;
+/** After that, so many parts are done on the training thread until a wake-up is tried again. */
+const PARTS_TO_WAIT = 2000;
+
 export class StepHandOver {
   readonly #crew: StepCrew;
   readonly #costs: HandOverCosts | undefined;
   readonly #fromCost: number;
+  #wakesMs: number[] = [];
+  #waits = 0;
 
   /** @param fromCost from which cost on work is handed over, where that is not measured */
   constructor(crew: StepCrew, costs: HandOverCosts | undefined, fromCost: number) {
@@ -106,7 +114,13 @@ export class StepHandOver {
 
   /** Wakes a worker for what was handed over. */
   publish(): void {
+    const began = performance.now();
     this.#crew.publish();
+    this.#wakesMs.push(performance.now() - began);
+    if (this.#wakesMs.length < WAKES) return;
+    const median = this.#wakesMs.toSorted((a, b) => a - b)[WAKES >> 1] ?? 0;
+    if (this.#costs !== undefined && median > MOST_WAKE_MS) this.#waits = PARTS_TO_WAIT;
+    this.#wakesMs = [];
   }
 
   /** Tells what was found. */
@@ -142,7 +156,12 @@ export class StepHandOver {
       this.#costs === undefined
         ? whole > this.#fromCost
         : this.#costs.paysInStep(whole, sizeBytes, callMs);
-    return isWorth && this.#crew.isServed();
+    if (!isWorth) return false;
+    if (this.#waits > 0) {
+      this.#waits -= 1;
+      return false;
+    }
+    return this.#crew.isServed();
   }
 
   #post(

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { StepHandOver } from '../../../src/kernel/tensor/step-hand-over.ts';
 import { HandOverCosts } from '../../../src/kernel/workers/hand-over-costs.ts';
 import {
   JOB_CALL,
@@ -218,6 +219,38 @@ test('whatever workers and the training thread do, in any order, each job is tol
     Array.from({ length: posted }, (_, i) => 2 * i),
   );
   expect(posted).toBeGreaterThan(1000);
+});
+
+test('steps are computed on the spot for a while when wake-ups cost the thread its processor', () => {
+  const costs = new HandOverCosts({ compute: () => undefined, isShared: true });
+  let offered = 0;
+  const crew = {
+    isServed: () => true,
+    offer: () => {
+      offered += 1;
+      return undefined;
+    },
+    publish: () => {
+      for (const until = performance.now() + 1; performance.now() < until;);
+    },
+    poll: () => undefined,
+    takeOver: () => undefined,
+    drop: () => undefined,
+    settle: () => Promise.resolve(),
+  };
+  vi.spyOn(costs, 'paysInStep').mockReturnValue(true);
+  const steps = new StepHandOver(crew, costs, 0);
+  const data = new Float32Array(8);
+  const answer = { done: () => undefined, failed: () => undefined };
+  for (let i = 0; i < 5; i++) {
+    steps.cosine(data, data, answer);
+    steps.publish();
+  }
+  expect(offered).toBe(5);
+  for (let i = 0; i < 2000; i++) steps.cosine(data, data, answer);
+  expect(offered).toBe(5);
+  steps.cosine(data, data, answer);
+  expect(offered).toBe(6);
 });
 
 test('a call is handed over where that has blocked less, and tried again after it has not', () => {

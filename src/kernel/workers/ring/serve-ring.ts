@@ -23,8 +23,11 @@ import {
 /** Does one job: reads its descriptor and its data in `buffer`, and writes the answer to `out`. */
 export type RingAnswer = (job: Float64Array, buffer: ArrayBufferLike, out: Float64Array) => void;
 
-/** Longest time to look out for a job that is being copied. A worker that waits takes some 50 microseconds to be woken. */
-const LOOK_OUT_MS = 2;
+/**
+ * Longest time to look out for a job that is being copied: a worker that waits takes some 50 microseconds to be woken. Where all processors
+ * are busy the worker may have taken that of the thread which copies, so that it must not look for long (2 ms blocked the copy for 2 ms).
+ */
+const LOOK_OUT_MS = 0.1;
 
 /**
  * Serves a ring until its training thread says that workers are to leave.
