@@ -39,7 +39,7 @@ import { StatusLine } from './status-line.tsx';
 import type { TrainPage } from './train-page.ts';
 import './style.css';
 
-/** How long after its first view a page loads the code of the next one, in milliseconds. */
+/** How long after the first runs the code of their page is loaded, in milliseconds. */
 const AHEAD_MS = 1_000;
 
 /** The whole page. */
@@ -54,12 +54,6 @@ export function App({ trainPage }: { readonly trainPage: TrainPage }): JSX.Eleme
     for (const load of [loadRunPage, loadComparison, ...LIST_OF_FILES])
       load().catch(() => undefined);
   });
-  useEffect(() => {
-    // Where people go from a list: the code of its page is there when they do.
-    void whenQuiet().then(() =>
-      setTimeout(() => void loadRunPage().catch(() => undefined), AHEAD_MS),
-    );
-  }, []);
   if (frameSettings !== undefined)
     return (
       <main id="main">
@@ -192,6 +186,12 @@ function PageLinks({ isTraining }: { readonly isTraining: boolean }): JSX.Elemen
 
 const loadRunPage = (): Promise<typeof import('../run/run-page.tsx')> =>
   import('../run/run-page.tsx');
+/** Where people go from a list: the code of its page is there when they do. */
+function loadAhead(): void {
+  void whenQuiet().then(() =>
+    setTimeout(() => void loadRunPage().catch(() => undefined), AHEAD_MS),
+  );
+}
 const loadOtherSource = (): Promise<typeof import('./other-source.tsx')> =>
   import('./other-source.tsx');
 const loadComparePage = (): Promise<typeof import('../compare/page/compare-view.tsx')> =>
@@ -223,7 +223,7 @@ function View({ trainPage }: { readonly trainPage: TrainPage }): JSX.Element {
       {(store) => {
         switch (shown.kind) {
           case 'runs':
-            return <RunList key={mark} store={store} sourceId={id} />;
+            return <RunList key={mark} store={store} sourceId={id} onShown={loadAhead} />;
           case 'run':
             return (
               <LazyView

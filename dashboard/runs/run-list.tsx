@@ -50,15 +50,28 @@ const loadComparison = async (): Promise<{ default: ComponentType<ComparisonProp
 const loadDialogs = (): Promise<typeof import('./list-dialogs.tsx')> =>
   import('./list-dialogs.tsx');
 
-type ListProps = { readonly store: Store; readonly sourceId: SourceId };
+type ListProps = {
+  readonly store: Store;
+  readonly sourceId: SourceId;
+  /** Called when the first runs are there. */
+  readonly onShown?: () => void;
+};
 
 /** Runs of a store, with filters: those that are there, the archived ones, or what is left of those that were deleted. */
-export function RunList({ store, sourceId }: ListProps): JSX.Element {
+export function RunList({ store, sourceId, onShown }: ListProps): JSX.Element {
   useListAddress();
   // Nothing is archived or deleted in dropped files and galleries.
   const name = hasOneList(sourceId) ? 'recorded' : listName.value;
   if (name === 'deleted') return <DeletedList store={store} />;
-  return <Listed key={name} store={store} sourceId={sourceId} isArchive={name === 'archived'} />;
+  return (
+    <Listed
+      key={name}
+      store={store}
+      sourceId={sourceId}
+      isArchive={name === 'archived'}
+      {...(onShown === undefined ? {} : { onShown })}
+    />
+  );
 }
 
 function hasOneList(sourceId: SourceId): boolean {
@@ -78,6 +91,10 @@ function Listed(props: ListProps & { readonly isArchive: boolean }): JSX.Element
       : layout.value,
   );
   const table = useTable(store, data, list, shownLayout);
+  const isShown = table.model.value !== undefined;
+  useEffect(() => {
+    if (isShown) props.onShown?.();
+  }, [isShown]);
   const dialog = useSignal<ListDialog | undefined>(undefined);
   const handle = useRef<TableHandle | null>(null);
   const context = useLineContext({
