@@ -15,6 +15,11 @@ export function watchPage() {
         );
     }
   }).observe({ type: 'layout-shift', buffered: true });
+  new MutationObserver((_, observer) => {
+    if (document.querySelector('.run-row') === null) return;
+    globalThis.firstRowAtMs = performance.now();
+    observer.disconnect();
+  }).observe(document, { childList: true, subtree: true });
   globalThis.frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   globalThis.framesOf = async (count) => {
     const gaps = [];
@@ -85,25 +90,14 @@ export async function memoryOf(browser, page) {
   return Math.max(...sizes);
 }
 
-/** Counts requests and their bytes over the network, headers included, until `end`. */
-export async function requestsOf(page) {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send('Network.enable');
-  let count = 0;
-  let bytes = 0;
-  devtools.on('Network.responseReceived', () => {
-    count += 1;
-  });
-  devtools.on('Network.loadingFinished', ({ encodedDataLength }) => {
-    bytes += encodedDataLength;
-  });
-  return {
-    end: async () => {
-      const found = { count, kB: bytes / 1000 };
-      await devtools.detach();
-      return found;
-    },
-  };
+/** In the page: requests that began before the first row, and their bytes over the network, headers included. */
+export function requestsBeforeFirstRow() {
+  const entries = [
+    ...performance.getEntriesByType('navigation'),
+    ...performance.getEntriesByType('resource'),
+  ].filter(({ startTime }) => startTime <= globalThis.firstRowAtMs);
+  const bytes = entries.reduce((sum, { transferSize }) => sum + transferSize, 0);
+  return { count: entries.length, kB: bytes / 1000, names: entries.map(({ name }) => name) };
 }
 
 /** Turns the wheel in small steps, down and up again. */

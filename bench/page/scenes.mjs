@@ -1,17 +1,18 @@
 // What is done with the page while it is measured. Each scene gives its figures by their names in `FIGURES` of page.mjs.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { measured, memoryOf, requestsOf, traced, wheel } from './measures.mjs';
+import { measured, memoryOf, requestsBeforeFirstRow, traced, wheel } from './measures.mjs';
 
 /** How long anything is waited for. */
 const PATIENCE_MS = 60_000;
 
 /** The first load of the list, with nothing in the cache. */
 export async function firstLoad({ page, url }) {
-  const requests = await requestsOf(page);
   await page.goto(`${url}#/`);
   await page.waitForSelector('.run-row');
-  const { count, kB } = await requests.end();
+  // What began before has ended by then.
+  await page.waitForTimeout(500);
+  const { count, kB } = await page.evaluate(requestsBeforeFirstRow);
   return { loadRequests: count, loadKb: kB };
 }
 
