@@ -144,7 +144,7 @@ describe('files dropped on the page', () => {
         .poll(async () => (await chart.locator('.legend-name').allInnerTexts()).toSorted())
         .toHaveLength(4);
       await chart.locator('canvas').waitFor();
-      await page.getByLabel('Metric', { exact: true }).selectOption('val/loss');
+      await page.locator('.metric-choice select').selectOption('val/loss');
       await expect.poll(() => chart.locator('.legend-item').count()).toBe(3);
       await page.getByText(/^Without val\/loss: /).waitFor();
       // Picked runs are compared alone: the others leave the chart, although nothing new is read.
