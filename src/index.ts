@@ -13,6 +13,8 @@ export {
   STORE_FAILURE_REASONS,
   type ErrorCode,
   type ErrorDetails,
+  type ErrorDetailsByCode,
+  type QuarkErrorOf,
   type QuarkErrorOptions,
   type ResumeRefusal,
   type StoreFailureReason,

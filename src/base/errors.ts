@@ -50,6 +50,56 @@ export const STORE_FAILURE_REASONS = [
 /** One of {@link STORE_FAILURE_REASONS}. */
 export type StoreFailureReason = (typeof STORE_FAILURE_REASONS)[number];
 
+/**
+ * What `details` may have, by the code of the error. Each may be missing, as an error may come from a service of another release; other
+ * facts may be beside them.
+ */
+export type ErrorDetailsByCode = {
+  /** `field` must be `rule`, and is `value`, shortened. */
+  readonly invalid_input: {
+    readonly field?: string;
+    readonly value?: unknown;
+    readonly rule?: string;
+  };
+  readonly schema_validation: {
+    readonly field?: string;
+    readonly value?: unknown;
+    readonly rule?: string;
+  };
+  readonly schema_migration: {
+    readonly runId?: string;
+    readonly table?: string;
+    readonly version?: number;
+  };
+  readonly store_failed: {
+    readonly reason?: StoreFailureReason;
+    readonly httpStatus?: number;
+    /** Milliseconds after which another attempt may succeed. */
+    readonly retryAfterMs?: number;
+  };
+  readonly run_not_found: { readonly runId?: string; readonly where?: string };
+  readonly invalid_run_state: {
+    readonly runId?: string;
+    readonly status?: string;
+    readonly reason?: ResumeRefusal;
+  };
+  readonly writer_closed: { readonly writer?: string };
+  readonly segment_damaged: { readonly reason?: string };
+  readonly kernel_failed: { readonly reason?: string; readonly method?: string };
+  readonly probe_failed: { readonly field?: string };
+  readonly artifact_not_found: { readonly runId?: string; readonly artifactId?: string };
+  readonly retention_failed: ErrorDetails;
+  readonly rule_failed: ErrorDetails;
+  readonly unsupported: { readonly uri?: string; readonly path?: string };
+  readonly aborted: { readonly httpStatus?: number };
+};
+
+/** A {@link QuarkError} of one code: what {@link isQuarkError} finds. */
+export type QuarkErrorOf<C extends ErrorCode> = QuarkError & {
+  readonly code: C;
+  readonly details: ErrorDetails & ErrorDetailsByCode[C];
+};
+
 /** Facts about an error that a program may act on: `field`, `value`, `rule`, `path`, `runId`, ... */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
@@ -132,9 +182,17 @@ export class SchemaMigrationError extends QuarkError {
 
 /**
  * Whether `error` is a {@link QuarkError} (of this code, if one is given), also when it was made in another worker or
- * by another copy of the bundle.
+ * by another copy of the bundle. With a code, `details` has the types of {@link ErrorDetailsByCode}.
+ *
+ * @example
+ * if (isQuarkError(error, 'invalid_input')) console.log(error.details.field, error.details.rule);
  */
-export function isQuarkError(error: unknown, code?: ErrorCode): error is QuarkError {
+export function isQuarkError(error: unknown): error is QuarkError;
+export function isQuarkError<const C extends ErrorCode>(
+  error: unknown,
+  code: C,
+): error is QuarkErrorOf<C>;
+export function isQuarkError(error: unknown, code?: ErrorCode): boolean {
   if (typeof error !== 'object' || error === null || !('code' in error) || !('details' in error))
     return false;
   const found: unknown = error.code;

@@ -1,4 +1,5 @@
 /** Chooses between the two implementations of a kernel: SIMD WebAssembly where the engine and the page allow it, else plain JavaScript. */
+import { bytesStream } from '../base/runtime.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -52,6 +53,6 @@ export async function compileEmbedded(text: string): Promise<WebAssembly.Module>
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const inflated = bytesStream([bytes]).pipeThrough(new DecompressionStream('deflate-raw'));
   return WebAssembly.compile(await new Response(inflated).arrayBuffer());
 }

@@ -331,6 +331,12 @@ export class MetricsLogger implements AsyncDisposable {
     // Once a key: looking at the names of every sample would cost 10 ns each.
     checkOptionNames('options', options, LOG_OPTION_NAMES);
     const { namespace } = options;
+    if (typeof metric === 'object' && metric !== null)
+      throw invalidInput(
+        'metric',
+        metric,
+        'the name of one metric; logMany() takes { loss: 0.5, acc: 0.9 }',
+      );
     const parts = parseKey('metric', metric, namespace);
     const entry = this.#newKey(parts, options.context);
     this.#keys.set(text, entry);

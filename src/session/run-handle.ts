@@ -157,6 +157,11 @@ export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): v
 
 /** The error of using a run that has ended. */
 export function runEnded(runId: string, status: string): InvalidRunStateError {
+  if (status === 'closed')
+    return new InvalidRunStateError(
+      `The session of run ${runId} is closed, and the run has not ended: nothing can be written by this session. End a run with endRun() before close(); resumeRun() opens this one again.`,
+      { runId, status },
+    );
   return new InvalidRunStateError(
     `Run ${runId} has ended as "${status}"; nothing can be written to it. ${continuation(status)}`,
     { runId, status },

@@ -3,6 +3,7 @@ import { checkFlag, checkOptionNames, checkPositive, isGiven } from '../base/ass
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
+import { checkWholeStore } from './whole-store.ts';
 import { isNode } from '../base/runtime.ts';
 import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
 import { checkLabel, checkStorable } from '../base/names.ts';
@@ -213,6 +214,7 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
   ) {
     throw invalidInput('storage', storage, 'a storage URI or an open store');
   }
+  if (typeof storage === 'object') checkWholeStore(storage);
   if (leaseTtlMs !== undefined) checkPositive('leaseTtlMs', leaseTtlMs);
   if (handleSignals !== undefined && typeof handleSignals !== 'boolean')
     throw invalidInput('handleSignals', handleSignals, 'true or false');

@@ -127,10 +127,14 @@ async function listAll(
     );
 }
 
-type Place = { readonly store: Store; readonly notes: StoreNotes; readonly user: DocumentUser };
+type NotesTarget = {
+  readonly store: Store;
+  readonly notes: StoreNotes;
+  readonly user: DocumentUser;
+};
 
 async function putInProject(
-  { notes, store, user }: Place,
+  { notes, store, user }: NotesTarget,
   project: string,
   document: NewDocument,
   expected: number | undefined,

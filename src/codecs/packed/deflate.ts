@@ -1,4 +1,5 @@
 /** Bytes as one raw DEFLATE stream (RFC 1951): in Node by one call of its zlib, elsewhere by the stream of the web; see `inflate.ts`. */
+import { bytesStream } from '../../base/runtime.ts';
 import { zlibOfNode } from './node-zlib.ts';
 
 /** Sizes of parts of the output that zlib is asked for. */
@@ -9,7 +10,7 @@ const MAX_CHUNK_BYTES = 1 << 22;
 export async function deflate(parts: readonly Uint8Array[]): Promise<Uint8Array> {
   const zlib = zlibOfNode();
   if (zlib === undefined) {
-    const stream = new Blob(parts as Uint8Array<ArrayBuffer>[]).stream();
+    const stream = bytesStream(parts as Uint8Array<ArrayBuffer>[]);
     const deflated = stream.pipeThrough(new CompressionStream('deflate-raw'));
     return new Uint8Array(await new Response(deflated).arrayBuffer());
   }

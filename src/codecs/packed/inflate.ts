@@ -2,6 +2,7 @@
  * Raw DEFLATE streams (RFC 1951) of known length. In Node by one call of its zlib, on its threads: the stream of the web is cut into
  * thousands of small parts there, each with a turn of the event loop, which took ten times as long.
  */
+import { bytesStream } from '../../base/runtime.ts';
 import { isQuarkError } from '../../base/errors.ts';
 import { damaged } from '../arrow/flatbuffer.ts';
 import { zlibOfNode, type Zlib } from './node-zlib.ts';
@@ -39,8 +40,7 @@ export async function inflateStream(
   bytes: Uint8Array<ArrayBuffer>,
   length: number,
 ): Promise<Uint8Array> {
-  const reader = new Blob([bytes])
-    .stream()
+  const reader = bytesStream([bytes])
     .pipeThrough(new DecompressionStream('deflate-raw'))
     .getReader();
   const out = new Uint8Array(length);

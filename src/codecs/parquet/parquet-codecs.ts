@@ -1,4 +1,5 @@
 /** Compressed pages. The length of what comes out is known before; whatever makes more, or takes more to be made, is refused. */
+import { bytesStream } from '../../base/runtime.ts';
 import { snappyUncompress } from 'hyparquet';
 import type { Codec } from './parquet-footer.ts';
 
@@ -72,10 +73,7 @@ async function gunzip(
   bytes: Uint8Array<ArrayBuffer>,
   out: Uint8Array<ArrayBuffer>,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = new Blob([bytes])
-    .stream()
-    .pipeThrough(new DecompressionStream('gzip'))
-    .getReader();
+  const reader = bytesStream([bytes]).pipeThrough(new DecompressionStream('gzip')).getReader();
   let at = 0;
   try {
     for (;;) {

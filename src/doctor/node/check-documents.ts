@@ -135,7 +135,7 @@ function* readNote(space: string, name: string): SqlWork<string | undefined> {
   return row === undefined ? undefined : textCell(row, 0);
 }
 
-/** Removes what {@link checkDocuments} has found to be left over, if it still is. */
+/** Removes what {@link checkDocuments} has found to be left over, if it is so now. */
 export function* removeDocumentLeftover(
   space: string,
   name: string,

@@ -3,6 +3,7 @@
  * dictionaries for names, GZIP by the platform's own compressor. Written by hand because what a record holds has to come back bit for
  * bit: a NaN with its payload, a negative zero, null beside NaN.
  */
+import { bytesStream } from '../../base/runtime.ts';
 import { inSpanOf } from '../../base/profiling.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
 import { crc32 } from '../../base/crc32.ts';
@@ -155,6 +156,6 @@ async function writeChunk(
 }
 
 async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
+  const stream = bytesStream([bytes]).pipeThrough(new CompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -2,7 +2,7 @@
  * The memory of all visible GPUs: of NVIDIA as `nvidia-smi` prints it twice a second, else of AMD as `rocm-smi` does once a second.
  * Neither is there: nothing is. A reading has the time at which it came, and is never taken for the state at a checkpoint before it.
  */
-import type { ChildProgram, ChildPrograms } from '../telemetry/child-program.ts';
+import { releaseChild, type ChildProgram, type ChildPrograms } from '../telemetry/child-program.ts';
 import type { GpuReading } from '../../profile/profile.ts';
 
 /** All visible GPUs at a moment, in the milliseconds of `performance.now`. */
@@ -61,11 +61,10 @@ export function watchGpus(process: GpuProcess, onSample: (sample: GpuSample) => 
       return end(); // Node may start no programs here, or the system has no room for one.
     }
     current = child;
-    // The program must end when it is done, whether or not this was closed.
-    child.unref();
-    child.stdout.unref?.();
+    // Before anything else: Deno tells of a missing program at once, and an error without a listener ends the process.
     child.on('error', end);
     child.on('close', end);
+    releaseChild(child);
     child.stdout.setEncoding('utf8');
     child.stdout.on('data', listeners.data);
   };

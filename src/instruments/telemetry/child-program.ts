@@ -16,3 +16,10 @@ export type ChildProgram = {
 export type ChildPrograms = {
   spawn(command: string, args: readonly string[], options: object): ChildProgram;
 };
+
+/** The process of the caller ends when it is done, whether or not this program was closed. One that was not started has nothing to wait for. */
+export function releaseChild(child: ChildProgram): void {
+  if (child.pid === undefined) return;
+  child.unref();
+  child.stdout.unref?.();
+}

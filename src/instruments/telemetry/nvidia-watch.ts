@@ -1,5 +1,5 @@
 /** NVIDIA's GPUs, as `nvidia-smi` prints them once a second. One process for the whole session; where there is none, nothing. */
-import type { ChildProgram, ChildPrograms } from './child-program.ts';
+import { releaseChild, type ChildProgram, type ChildPrograms } from './child-program.ts';
 import { percentOf, type MachineReading, type MachineWatch } from './machine.ts';
 import type { NodeProcess } from './node-watch.ts';
 
@@ -39,15 +39,14 @@ export function watchNvidia(process: NodeProcess, gpuIndex: number | null): Mach
     // Node may start no programs here (its permission model), or the system has no room for one.
     return { read: () => ({}), close: () => undefined };
   }
-  // The training must end when it is done, whether or not this was closed.
-  child.unref();
-  child.stdout.unref?.();
   const end = (): void => {
     isAlive = false;
     reading = undefined;
   };
+  // Before anything else: Deno tells of a missing program at once, and an error without a listener ends the process.
   child.on('error', end);
   child.on('exit', end);
+  releaseChild(child);
   child.stdout.setEncoding('utf8');
   child.stdout.on('data', (text) => {
     const lines = (pending + text).split('\n');

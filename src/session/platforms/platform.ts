@@ -129,16 +129,18 @@ export async function loadPlatform(): Promise<Platform> {
 }
 
 function browserEnvironment(): JsonObject {
-  const { navigator } = globalThis;
-  const memory: unknown = Reflect.get(navigator, 'deviceMemory');
+  // workerd and jsdom lack some of them, and an environment holds no undefined.
+  const { crossOriginIsolated, navigator }: Partial<typeof globalThis> = globalThis;
+  const { hardwareConcurrency, language, userAgent }: Partial<Navigator> = navigator ?? {};
+  const memory: unknown = Reflect.get(navigator ?? {}, 'deviceMemory');
   return {
     platform: typeof document === 'undefined' ? 'worker' : 'browser',
     quark_version: VERSION,
-    user_agent: navigator.userAgent,
-    language: navigator.language,
-    logical_processors: navigator.hardwareConcurrency,
+    user_agent: userAgent ?? null,
+    language: language ?? null,
+    logical_processors: hardwareConcurrency ?? null,
     device_memory_gib: typeof memory === 'number' ? memory : null,
-    is_cross_origin_isolated: globalThis.crossOriginIsolated,
+    is_cross_origin_isolated: crossOriginIsolated ?? false,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }
