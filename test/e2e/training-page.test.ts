@@ -116,7 +116,9 @@ describe('the training page', () => {
       // Below what the ballast takes: a compaction of the browser's database frees nothing then.
       await cdp.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1_000_000 });
       await page.locator('[data-outcome="completed"]').waitFor({ timeout: TRAINING_MS });
-      expect(await page.getByTestId('recording-waits').textContent()).toMatch(/rows in memory/);
+      expect(await page.getByTestId('recording-waits').textContent()).toMatch(
+        /rows wait in memory/,
+      );
       await cdp.send('Storage.overrideQuotaForOrigin', { origin });
       await page.evaluate(() => indexedDB.deleteDatabase('ballast'));
       await page.locator('[data-recording="resumed"]').waitFor();
