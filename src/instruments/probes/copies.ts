@@ -1,4 +1,4 @@
-/** Copies of tensors, for sources that change their arrays in place. */
+/** Copies of tensors, for sources that overwrite their arrays. */
 import type { TensorData } from '../../kernel/kernel.ts';
 import type { TensorRef } from './model-source.ts';
 

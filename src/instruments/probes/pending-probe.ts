@@ -10,8 +10,8 @@ const STARVED_MS = 32;
 const MAX_HANDED = 8;
 /** Longest time a worker has for them while steps go on. */
 const LATE_MS = 250;
-/** When to look for what a worker has found, where no step comes that would. */
-const LOOK_MS = 20;
+/** When to poll for what a worker has found, where no step comes that would. */
+const POLL_MS = 20;
 
 type Running = {
   readonly work: ProbeWork;
@@ -28,7 +28,7 @@ export class PendingProbe {
   readonly #timeoutMs: number;
   readonly #troubles: Troubles;
   readonly #running: Running[] = [];
-  #cancelLook: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
 
   constructor(clock: Clock, timeoutMs: number, troubles: Troubles) {
     this.#clock = clock;
@@ -56,7 +56,7 @@ export class PendingProbe {
       askedMs: undefined,
     };
     this.#running.push(running);
-    if (rest === undefined) this.#lookLater();
+    if (rest === undefined) this.#pollLater();
   }
 
   /**
@@ -65,14 +65,14 @@ export class PendingProbe {
    * worker comes through.
    */
   advance(): void {
-    this.#look();
+    this.#poll();
     const [running] = this.#running;
     if (running === undefined) return;
     const now = this.#clock.now();
     if (running.rest === undefined) {
       if (this.#running.length <= MAX_HANDED && now - running.finishedMs < LATE_MS) return;
       this.#try(running, () => running.work.finishHere());
-      this.#look();
+      this.#poll();
       return;
     }
     if (running.askedMs === undefined) {
@@ -87,19 +87,19 @@ export class PendingProbe {
       running.work.advance();
       running.work.finishHere();
     });
-    this.#look();
+    this.#poll();
   }
 
   /** Ends those that only wait for a worker, at once: the process is about to end. */
   finishNow(): void {
     for (const running of this.#running.filter(({ rest }) => rest === undefined))
       this.#try(running, () => running.work.finishHere());
-    this.#look();
+    this.#poll();
   }
 
   /** Waits for the probes that are under way. Never rejects. */
   async settle(): Promise<void> {
-    this.#look();
+    this.#poll();
     for (let [running] = this.#running; running !== undefined; [running] = this.#running) {
       const { rest, work } = running;
       try {
@@ -107,7 +107,7 @@ export class PendingProbe {
       } catch (error) {
         this.#failed(running, error);
       }
-      this.#look();
+      this.#poll();
       // What has ended without being complete has been given up.
       if (this.#running[0] === running) this.#running.shift();
     }
@@ -136,12 +136,12 @@ export class PendingProbe {
       if (running !== undefined) this.#failed(running, error);
     } finally {
       cancel();
-      this.#look();
+      this.#poll();
     }
   }
 
   /** Writes the probes that are complete, in the order of their steps. */
-  #look(): void {
+  #poll(): void {
     for (let [running] = this.#running; running !== undefined; [running] = this.#running) {
       const { work } = running;
       if (!this.#try(running, () => work.poll())) continue;
@@ -149,16 +149,16 @@ export class PendingProbe {
       this.#running.shift();
       this.#write(running.write);
     }
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
+    this.#cancelPoll?.();
+    this.#cancelPoll = undefined;
   }
 
   /** Rows are not to wait for the next step, which may be long in coming. */
-  #lookLater(): void {
-    this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
-      this.#cancelLook = undefined;
-      this.#look();
-      if (this.#running.length > 0 && !this.isRunning) this.#lookLater();
+  #pollLater(): void {
+    this.#cancelPoll ??= this.#clock.after(POLL_MS, () => {
+      this.#cancelPoll = undefined;
+      this.#poll();
+      if (this.#running.length > 0 && !this.isRunning) this.#pollLater();
     });
   }
 

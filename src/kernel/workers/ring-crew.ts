@@ -1,4 +1,4 @@
-/** A ring with the workers of a pool that serve it: makes both when there is a first job, and looks after jobs whose worker is gone. */
+/** A ring with the workers of a pool that serve it: makes both when there is a first job, and takes care of jobs whose worker is gone. */
 import type { Clock } from '../../base/clock.ts';
 import { RING_MOST_WORKERS } from './ring/ring-memory.ts';
 import { Ring, type RingJob, type RingRoom } from './ring/ring.ts';

@@ -14,7 +14,7 @@ export const RING_CLAIMED = 2;
 export const RING_LEAVE = 3;
 /** Not 0: somebody waits for an answer, so the next job that is done is to be told of by a message. */
 export const RING_BELL = 4;
-/** Not 0: a job is being copied, and a worker that wakes up is to look out for it. */
+/** Not 0: a job is being copied, and a worker that wakes up is to wait for it awake. */
 export const RING_COMING = 5;
 /** A bit for each worker that serves the ring. */
 export const RING_SERVING = 6;
@@ -35,7 +35,7 @@ export const JOB_CALL = 2;
 export const SLOT_FREE = 0;
 /** A job that nobody has begun. */
 export const SLOT_READY = 1;
-/** A job whose answer is in its place. */
+/** A job whose answer is written. */
 export const SLOT_DONE = 2;
 /** A job that a worker could not do. */
 export const SLOT_FAILED = 3;

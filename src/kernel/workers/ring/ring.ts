@@ -37,7 +37,7 @@ export type RingRoom = {
   readonly outLength: number;
   /** Where the room ends. */
   readonly end: number;
-  /** Jobs whose worker may still read or write it. */
+  /** Jobs whose worker may yet read or write it. */
   jobs: number;
   isReleased: boolean;
 };
@@ -252,13 +252,13 @@ export class Ring {
     return state >= SLOT_AT_WORKER ? state - SLOT_AT_WORKER : undefined;
   }
 
-  /** Whether a worker is still at a job that was taken from it. */
+  /** Whether a worker has not finished a job that was taken from it. */
   isLate(job: RingJob): boolean {
     this.#sweep();
     return this.#late.includes(job);
   }
 
-  /** Says that a worker is gone: what it was at is done here, and what it had held is free. */
+  /** Says that a worker is gone: what it was at is done here, and what was taken from it is free. */
   lost(worker: number): void {
     Atomics.and(this.#views.header, RING_SERVING, ~(1 << worker));
     for (const job of this.#jobs) {
@@ -310,7 +310,7 @@ export class Ring {
     }
   }
 
-  /** On memory of its own: a worker may still write to the room's. */
+  /** On memory of its own: a worker may yet write to the room's. */
   #doHere(job: RingJob): void {
     const out = new Float64Array(job.room.outLength);
     const numbers = this.#views.jobs[job.slot];

@@ -24,10 +24,10 @@ import {
 export type RingAnswer = (job: Float64Array, buffer: ArrayBufferLike, out: Float64Array) => void;
 
 /**
- * Longest time to look out for a job that is being copied: a worker that waits takes some 50 microseconds to be woken. Where all processors
- * are busy the worker may have taken that of the thread which copies, so that it must not look for long (2 ms blocked the copy for 2 ms).
+ * Longest time to wait awake for a job that is being copied: a worker that waits takes some 50 microseconds to be woken. Where all processors
+ * are busy the worker may have taken that of the thread which copies, so that it must not take long (2 ms blocked the copy for 2 ms).
  */
-const LOOK_OUT_MS = 0.1;
+const AWAKE_MS = 0.1;
 
 /**
  * Serves a ring until its training thread says that workers are to leave.
@@ -51,7 +51,7 @@ export function serveRing(
       if (slot !== undefined) {
         doJob(views, slot, worker, answer);
         if (Atomics.exchange(header, RING_BELL, 0) !== 0) tell();
-      } else if (!lookOut(header)) {
+      } else if (!awaitAwake(header)) {
         Atomics.add(header, RING_SLEEPING, 1);
         Atomics.wait(header, RING_SIGNAL, seen);
         Atomics.sub(header, RING_SLEEPING, 1);
@@ -97,10 +97,10 @@ function doJob(
     Atomics.store(states, slot, SLOT_FREE);
 }
 
-/** Whether it is worth to look again instead of waiting. */
-function lookOut(header: Int32Array): boolean {
+/** Whether it is worth to check again instead of waiting. */
+function awaitAwake(header: Int32Array): boolean {
   if (Atomics.load(header, RING_COMING) === 0) return false;
-  const until = performance.now() + LOOK_OUT_MS;
+  const until = performance.now() + AWAKE_MS;
   do {
     for (let i = 0; i < 64; i++) {
       const isThere = Atomics.load(header, RING_PUBLISHED) !== Atomics.load(header, RING_CLAIMED);
