@@ -54,7 +54,14 @@ export function ListTools(props: ToolsProps): JSX.Element {
           wantColumns={props.known.want}
           onDown={props.onDown}
         />
-        <span class="row wrap gap-6 tool-buttons">
+        <span
+          class="row wrap gap-6 tool-buttons"
+          onFocusIn={({ target }) => {
+            // On a phone it is one line that scrolls: browsers leave a button alone that is seen in part.
+            if (target instanceof Element)
+              target.scrollIntoView({ inline: 'nearest', block: 'nearest' });
+          }}
+        >
           <Button
             isSmall
             class={showsFacets.value ? 'is-on' : ''}

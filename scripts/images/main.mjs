@@ -18,12 +18,14 @@ import { recordStore } from './store.mjs';
 import { viewsOf } from './views.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The built page; the variable names another build, as in the tests. */
+const PAGE = process.env.QUARK_DEMO_DIR ?? join(ROOT, 'dist/demo');
 const IMAGES = join(ROOT, 'docs/images');
 const SIZE = { width: 1280, height: 800 };
 const QUALITY = 76;
 const PATIENCE_MS = 120_000;
 
-/** Views of the store that have no image of their own: they look like another one, or show nothing that was recorded. */
+/** Views of the store that have no image of their own: they resemble another one, or show nothing that was recorded. */
 const WITHOUT = new Set(['runs-deleted', 'media-audio', 'reports', 'train']);
 
 const { values: options, positionals: only } = parseArgs({
@@ -32,7 +34,7 @@ const { values: options, positionals: only } = parseArgs({
 });
 const isWanted = (name) => only.length === 0 || only.includes(name);
 
-/** What is done on a view before it is looked at. */
+/** What is done on a view before its images are taken. */
 const PREPARE = {
   run: (page) =>
     page
@@ -140,7 +142,7 @@ async function trainInTab(page) {
 async function openPalette(page) {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Find an action or a run' }).fill('rate 0.003');
-  await page.getByRole('option').nth(3).waitFor();
+  await page.getByRole('dialog').getByRole('option', { name: /^rate/ }).first().waitFor();
 }
 
 /** Serves files below a folder, without a header of ours. */
@@ -174,7 +176,7 @@ async function openRuns(folder, closers) {
 }
 
 async function takeAll(camera, { store, ids, folder }, closers) {
-  const dashboardDir = join(ROOT, 'dist/demo');
+  const dashboardDir = PAGE;
   const server = await serveStore({ store, dashboardDir, changes: true });
   closers.push(() => server.close());
   const at = (hash) => server.changeUrl + hash;
@@ -211,7 +213,7 @@ async function takeAll(camera, { store, ids, folder }, closers) {
 }
 
 async function main() {
-  if (!existsSync(join(ROOT, 'dist/demo/index.html')))
+  if (!existsSync(join(PAGE, 'index.html')))
     throw new Error('There is no dist/demo. Run `npm run build` first.');
   const closers = [];
   try {

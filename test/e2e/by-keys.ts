@@ -46,7 +46,11 @@ export async function walkByTab(page: Page): Promise<readonly string[]> {
   });
   for (let count = 0; count < MAX_STOPS; count += 1) {
     await page.keyboard.press('Tab');
-    const stop = await page.evaluate((): Stop | undefined => {
+    const stop = await page.evaluate(async (): Promise<Stop | undefined> => {
+      // What has the focus is scrolled to with the next frame.
+      await new Promise((resolve) => {
+        requestAnimationFrame(() => requestAnimationFrame(resolve));
+      });
       const element = document.activeElement;
       if (element === null || element === document.body) return undefined;
       const known: unknown = Reflect.get(globalThis, 'stopsOfTab');
@@ -67,7 +71,7 @@ export async function walkByTab(page: Page): Promise<readonly string[]> {
         return outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1;
       });
       const { left, right, top, bottom } = element.getBoundingClientRect();
-      const isInside = right > 0 && bottom > 0 && left < innerWidth && top < innerHeight;
+      const isInside = right > 0 && bottom > 0 && left < innerWidth - 8 && top < innerHeight;
       if (!isInside) return { name, isNew, wrong: 'lies outside the window' };
       return { name, isNew, wrong: isMarked ? undefined : 'shows no focus' };
     });

@@ -248,7 +248,7 @@ async function eachDialog(
 }
 
 it(
-  'breaks no rule of axe, fits, is used by keys and stands still in any view',
+  'breaks no rule of axe, fits, is used by keys and does not move in any view',
   { timeout: LIMIT_MS },
   async () => {
     const size = { viewport: { width: 1024, height: HEIGHT } };

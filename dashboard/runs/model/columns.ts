@@ -32,18 +32,18 @@ export const MAX_COLUMNS = 48;
 const WIDTHS: Readonly<Record<string, number>> = {
   name: 320,
   status: 150,
-  tags: 200,
+  tags: 160,
   groups: 160,
   notes: 240,
   description: 240,
-  durationMs: 128,
+  durationMs: 124,
   startedAt: 124,
   endedAt: 124,
   updatedAt: 124,
   alerts: 92,
   health: 92,
 };
-const CURVE_PX = 216;
+const CURVE_PX = 208;
 const VALUE_PX = 132;
 
 /** A column as it is before somebody changes it. */
