@@ -177,7 +177,7 @@ export async function recordBroken(store) {
   const every = { schedule: { everyNSteps: 2 } };
   const recorder = quarkCallback(session, tf, model, { hooks: every, parameters: every });
   await fit(model, { config, callbacks: [recorder] });
-  await session.addLog('The loss is not a number any more; nothing is left to train.', {
+  await session.addLog('The loss rises to 14 and stays there: nothing is learnt at this rate.', {
     eventType: 'runtime_error',
     severity: 'error',
   });

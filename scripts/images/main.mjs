@@ -70,7 +70,7 @@ const POST = `<!doctype html><meta name="color-scheme" content="light dark"><tit
 <script type="module" src="./quark-run.js"></script>
 <h1>What a convolution adds</h1>
 <p>The curves below are those of the run itself: point at them, zoom, and open the run.</p>
-<quark-run src="runs/RUN_ID.quark" metric="train/loss" height="420"></quark-run>
+<quark-run src="runs/RUN_ID.quark" metric="train/loss" height="470"></quark-run>
 <p>Such a frame is one line of HTML, and changes nothing in the run.</p>`;
 
 /** Takes images of the pages of one browser. */
@@ -200,7 +200,7 @@ async function takeAll(camera, { store, ids, folder }, closers) {
   closers.push(files.close);
   await camera.take('gallery', files.url, { sign: '.run-row .spark path' });
   await camera.take('embedded', `${files.url}post.html`, {
-    height: 700,
+    height: 760,
     work: (page) =>
       page.frameLocator('quark-run iframe').locator('.panel canvas').first().waitFor(),
   });
