@@ -41,6 +41,11 @@ type ToolsProps = {
   readonly onExport: () => void;
 };
 
+/** On a phone the tools are one line that scrolls: browsers leave a button alone that is seen in part. */
+function showFocused({ target }: FocusEvent): void {
+  if (target instanceof Element) target.scrollIntoView({ inline: 'nearest', block: 'nearest' });
+}
+
 /** See the top of this file. */
 export function ListTools(props: ToolsProps): JSX.Element {
   const { data, columns } = props;
@@ -54,14 +59,7 @@ export function ListTools(props: ToolsProps): JSX.Element {
           wantColumns={props.known.want}
           onDown={props.onDown}
         />
-        <span
-          class="row wrap gap-6 tool-buttons"
-          onFocusIn={({ target }) => {
-            // On a phone it is one line that scrolls: browsers leave a button alone that is seen in part.
-            if (target instanceof Element)
-              target.scrollIntoView({ inline: 'nearest', block: 'nearest' });
-          }}
-        >
+        <span class="row wrap gap-6 tool-buttons" onFocusIn={showFocused}>
           <Button
             isSmall
             class={showsFacets.value ? 'is-on' : ''}
