@@ -23,7 +23,7 @@ export type RunFeedChange = {
 
 /** Of more metrics no overview is asked for: the service has no sketch of them, and would read the whole run before its first answer. */
 const OVERVIEW_METRICS = 64;
-/** With so many metrics and rows, each metric is read when somebody looks at it. */
+/** With so many metrics and rows, each metric is read when it is shown. */
 const WANTED_FROM_ROWS = 500_000;
 /** How often a run that goes on is asked for the names of new metrics, in milliseconds. */
 const NAMES_EVERY_MS = 10_000;
@@ -41,7 +41,7 @@ type FeedReaders = {
 /**
  * Reads a run incrementally: each poll asks for rows after the last sequence number it has. A long run comes in several polls; between
  * two of them `hasMore` is true. Where the store downsamples curves, a long run is shown as an overview first. All of its samples
- * replace the overview once they have been read. Of a run of many metrics, each is read when somebody looks at it.
+ * replace the overview once they have been read. Of a run of many metrics, each is read when it is shown.
  */
 export class RunFeed {
   /** What is to be shown. The same object for as long as the feed is there. */
@@ -57,11 +57,11 @@ export class RunFeed {
   readonly #readSeries: ReadSeries;
   /** Reads what nobody waits for. */
   readonly #readBehind: ReadSeries;
-  /** Set where metrics are read when somebody looks at them. */
+  /** Set where metrics are read when they are shown. */
   #wanted: WantedSeries | undefined;
   #namedAtMs = 0;
   #onPoints: () => void = () => undefined;
-  /** Why a metric that somebody looks at could not be read. */
+  /** Why a metric that is shown could not be read. */
   #failure: unknown;
   readonly #damage = new Map<string, DamageReport>();
   #hasMoreMetrics = false;
@@ -100,7 +100,7 @@ export class RunFeed {
     return feed;
   }
 
-  /** Reads each metric when somebody looks at it. */
+  /** Reads each metric when it is shown. */
   #want(names: readonly string[]): void {
     this.#wanted = new WantedSeries({
       store: this.#reader.store,

@@ -240,7 +240,7 @@ export class SeriesSet {
   get(key: string): SampleSeries | undefined {
     return this.#byKey.get(key);
   }
-  /** Somebody looks at these metrics: where points of them are not here, they may come. */
+  /** These metrics are shown: where points of them are not here, they may come. */
   lookAt(keys: readonly string[]): void {
     for (const key of keys) if (this.#announced.has(key)) this.#onAsked(key);
   }
@@ -252,7 +252,7 @@ export class SeriesSet {
   lengthOf(key: string): number {
     return this.#byKey.get(key)?.length ?? 0;
   }
-  /** Names metrics of which points come when somebody looks at them: `onAsked` is called with each key that is wanted. */
+  /** Names metrics of which points come when they are shown: `onAsked` is called with each key that is wanted. */
   announce(keys: readonly string[], onAsked: (key: string) => void): void {
     this.#announced = new Set(keys);
     this.#onAsked = onAsked;
@@ -314,13 +314,13 @@ export class SeriesSet {
     this.#heldCount = other.#heldCount;
   }
 
-  /** Shows the series of another set in the place of its own under the same keys. */
+  /** Shows the series of another set instead of its own under the same keys. */
   adopt(other: SeriesSet): void {
     for (const series of other.#byKey.values()) this.put(series);
     for (const span of other.#scaler.spans) this.#scaler.addSpan(span);
   }
 
-  /** Shows a series in the place of the one under its key. */
+  /** Shows a series instead of the one under its key. */
   put(series: SampleSeries): void {
     this.#heldCount += series.length - this.lengthOf(series.key);
     this.#pointCount += series.length;

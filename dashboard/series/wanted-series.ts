@@ -1,6 +1,6 @@
 /**
- * The metrics of a run that is longer than a page can hold, read as somebody looks at them: the curves that are on the screen in one request,
- * downsampled by the service, then all of their samples. Samples that nobody has looked at for longest make room for others.
+ * The metrics of a run that is longer than a page can hold, read as they are shown: the curves that are on the screen in one request,
+ * downsampled by the service, then all of their samples. Samples that have not been shown for longest make room for others.
  */
 import type { DamageReport, Store } from 'quark-sdk';
 import { nextTurn, TurnBreak, urgently } from '../parts/turns.ts';
@@ -18,7 +18,7 @@ const SETTLED_MS = 400;
 const FIRST_MS = 3_000;
 /** How long nothing is read after a failure, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Samples that are held, at 32 bytes each and about as much again in their charts. */
+/** Samples that are in memory, at 32 bytes each and about as much again in their charts. */
 const MOST_HELD = 2_500_000;
 
 /** What is known of a metric. */
@@ -228,16 +228,16 @@ export class WantedSeries {
     }
   }
 
-  /** The overviews again of what nobody has looked at for longest. */
+  /** The overviews again of what has not been shown for longest. */
   #makeRoom(): void {
     const { mostHeld = MOST_HELD, series } = this.#from;
     const whole = [...this.#known.values()]
       .filter(({ next }) => next > 0)
       .toSorted((a, b) => a.askedAtMs - b.askedAtMs);
-    let held = whole.reduce((sum, { key }) => sum + series.lengthOf(key), 0);
+    let stored = whole.reduce((sum, { key }) => sum + series.lengthOf(key), 0);
     for (const one of whole) {
-      if (held <= mostHeld || one.askedAtMs >= this.#shownAtMs) return;
-      held -= series.lengthOf(one.key);
+      if (stored <= mostHeld || one.askedAtMs >= this.#shownAtMs) return;
+      stored -= series.lengthOf(one.key);
       if (one.overview !== undefined) series.put(one.overview);
       one.next = 0;
     }

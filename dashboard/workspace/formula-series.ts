@@ -22,7 +22,7 @@ export class FormulaSource implements SeriesSource {
     this.#source = source;
   }
 
-  /** Somebody looks at these metrics and formulas. */
+  /** These metrics and formulas are shown. */
   lookAt(keys: readonly string[]): void {
     this.#source.lookAt?.(this.metricsOf(keys));
   }

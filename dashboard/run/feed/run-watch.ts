@@ -101,7 +101,7 @@ async function readOn(
     error.value = undefined;
     shownAtMs = performance.now();
   };
-  // What somebody looks at comes between two polls.
+  // What is shown comes between two polls.
   known.follow(() => {
     hasNews = true;
     show();

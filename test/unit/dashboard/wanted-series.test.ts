@@ -68,7 +68,7 @@ describe('WantedSeries', () => {
       mostHeld: 2 * POINTS,
     });
     expect(series.keys).toEqual(names);
-    const look = (...keys: string[]): void => series.lookAt(keys);
+    const show = (...keys: string[]): void => series.lookAt(keys);
     const isWhole = (key: string): boolean =>
       series.lengthOf(key) >= POINTS && series.get(key)?.standsFor === undefined;
     // The first chart, and one of a formula.
@@ -78,7 +78,7 @@ describe('WantedSeries', () => {
     expect(series.get('m001')?.standsFor).toEqual({ sampleCount: POINTS, nonFiniteCount: 0 });
     expect(series.lengthOf('m001')).toBeLessThan(POINTS);
     await until(() => {
-      look('m001', 'm003');
+      show('m001', 'm003');
       expect([isWhole('m001'), isWhole('m003')]).toEqual([true, true]);
     });
     // Nobody has looked at others, and nothing of them was read.
@@ -88,14 +88,14 @@ describe('WantedSeries', () => {
     metrics.log('m001', 7, { step: POINTS });
     metrics.log('m002', 7, { step: POINTS });
     await metrics.flush();
-    look('m001', 'm003');
+    show('m001', 'm003');
     await wanted.poll();
     expect(series.get('m001')?.last).toMatchObject({ value: 7, step: POINTS });
     expect(series.lengthOf('m001')).toBe(POINTS + 1);
 
-    // Whoever looks on sees two others: the first two go back to their overviews.
+    // Two others are shown: the first two go back to their overviews.
     await until(() => {
-      look('m004', 'm005');
+      show('m004', 'm005');
       expect([series.lengthOf('m004'), series.lengthOf('m005')]).toEqual([POINTS, POINTS]);
     });
     expect(series.lengthOf('m003')).toBeLessThan(POINTS);
