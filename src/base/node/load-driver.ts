@@ -24,7 +24,7 @@ export async function loadDriver<T>(name: string, load: () => Promise<T>): Promi
   }
 }
 
-/** `require` as a file or folder sees it. Bundlers would look for what is required through an import of `node:module`. */
+/** `require` as a file or folder sees it. Bundlers would search for what is required through an import of `node:module`. */
 export function requireAt(base: string): NodeJS.Require {
   return process.getBuiltinModule('node:module').createRequire(base);
 }
