@@ -47,8 +47,38 @@ function refusalOfKey({ account: who, space: shown }: DeletionRights): string | 
       );
 }
 
-/** Why names, notes and tags cannot be changed, as a sentence; undefined where they can. */
-export function editRefusalFor(rights: DeletionRights): string | undefined {
+/**
+ * Why a space or a project of somebody else cannot be written to, as a sentence; undefined where it can.
+ *
+ * @param project the project of what is changed; without one, a space is refused where none of its projects can be written to
+ */
+export function shareRefusalFor(
+  { account: who, space: shown }: Pick<DeletionRights, 'account' | 'space'>,
+  project?: string,
+): string | undefined {
+  const open = who?.spaces.find((one) => one.space === shown);
+  if (open?.projects === undefined) return undefined;
+  const { owner, projects } = open;
+  if (project !== undefined)
+    return projects.get(project) === 'write'
+      ? undefined
+      : t('{owner} shares the project "{project}" with you for reading only.', { owner, project });
+  return [...projects.values()].includes('write')
+    ? undefined
+    : t('{owner} shares this space with you for reading only.', { owner });
+}
+
+/** {@link shareRefusalFor} for the space that is shown. */
+export function shareRefusal(project?: string): string | undefined {
+  return shareRefusalFor({ account: account.value, space: space.value }, project);
+}
+
+/**
+ * Why names, notes and tags cannot be changed, as a sentence; undefined where they can.
+ *
+ * @param project the project of what is changed; see {@link shareRefusalFor}
+ */
+export function editRefusalFor(rights: DeletionRights, project?: string): string | undefined {
   const { sourceId, account: who } = rights;
   if (sourceId === 'files')
     return t('Runs of dropped files are only read: nothing of them is stored.');
@@ -56,7 +86,7 @@ export function editRefusalFor(rights: DeletionRights): string | undefined {
   if (sourceId === 'server' && rights.needsKey) {
     if (who === undefined) return t('It is not known yet what your key allows.');
     return who.scope === 'write' || who.scope === 'admin'
-      ? undefined
+      ? shareRefusalFor(rights, project)
       : t(
           'Your key has the scope "{scope}". To change names, notes and tags, use one of scope "write" or "admin".',
           { scope: who.scope },
@@ -76,8 +106,11 @@ export function deletionRefusal(store: Pick<Store, 'isWritable'>): string | unde
 }
 
 /** {@link editRefusalFor} for the store of the source that is shown. */
-export function editRefusal(store: Pick<Store, 'isWritable'>): string | undefined {
-  return editRefusalFor(rightsOf(store));
+export function editRefusal(
+  store: Pick<Store, 'isWritable'>,
+  project?: string,
+): string | undefined {
+  return editRefusalFor(rightsOf(store), project);
 }
 
 function rightsOf({ isWritable }: Pick<Store, 'isWritable'>): DeletionRights {

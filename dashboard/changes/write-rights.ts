@@ -3,13 +3,19 @@ import type { Store } from 'quark-sdk';
 import { t } from '../parts/t.ts';
 import { account, needsKey } from '../sources/server-access.ts';
 import { source } from '../sources/sources.ts';
+import { shareRefusal } from './rights.ts';
 
 /**
  * Why nothing can be said, as a sentence; undefined where it can.
  *
  * @param what what is wanted, such as `silence alerts`
+ * @param project the project of what is shown; without one, a shared space is refused where none of its projects can be written to
  */
-export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): string | undefined {
+export function sayingRefusal(
+  store: Pick<Store, 'isWritable'>,
+  what: string,
+  project?: string,
+): string | undefined {
   const { id, uri } = source.value ?? {};
   if (id === 'files') return t('Runs of dropped files are only read: nothing of them is stored.');
   if (id === 'gallery') return t('A gallery is only read: nobody can change a run here.');
@@ -21,7 +27,7 @@ export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): s
         'Your key has the scope "{scope}". To {what}, use one of scope "write" or "admin".',
         { scope, what },
       );
-    return undefined;
+    return shareRefusal(project);
   }
   if (store.isWritable) return undefined;
   return t(
@@ -31,9 +37,13 @@ export function sayingRefusal(store: Pick<Store, 'isWritable'>, what: string): s
 }
 
 /** Why views and notes cannot be written here, as a sentence; undefined where they can. */
-export function writingRefusal(store: Pick<Store, 'isWritable'>, what: string): string | undefined {
+export function writingRefusal(
+  store: Pick<Store, 'isWritable'>,
+  what: string,
+  project?: string,
+): string | undefined {
   const { id, uri } = source.value ?? {};
   if (id !== 'files' && !needsKey(uri) && !store.isWritable)
     return t('This server only shows runs. Views can be exported and imported as files.');
-  return sayingRefusal(store, what);
+  return sayingRefusal(store, what, project);
 }

@@ -43,7 +43,7 @@ export function ReportView(props: {
   const { project, store, stored } = props;
   const draft = useMemo(() => new ReportDraft(store, project, stored), [stored]);
   const isWriting = useSignal(false);
-  const refusal = editRefusal(store);
+  const refusal = editRefusal(store, project);
   const failure = useSignal<unknown>(undefined);
   const exportFile = async (): Promise<void> => {
     failure.value = undefined;

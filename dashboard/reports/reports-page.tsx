@@ -83,14 +83,17 @@ function ReportList({ store }: { readonly store: Store }): JSX.Element {
     );
   if (projects === undefined) return <Waiting label={t('Reading the reports')} />;
   const refusal = editRefusal(store);
+  const writable = projects
+    .map(({ project }) => project)
+    .filter((project) => editRefusal(store, project) === undefined);
   return (
     <div class="page column gap-12">
       <header class="page-head">
         <h1>{t('Reports')}</h1>
         {refusal !== undefined && <p class="page-sub">{refusal}</p>}
       </header>
-      {refusal === undefined && projects.length > 0 && (
-        <NewReport store={store} projects={projects.map(({ project }) => project)} />
+      {refusal === undefined && writable.length > 0 && (
+        <NewReport store={store} projects={writable} />
       )}
       {projects
         .filter(({ reports }) => reports.length > 0)

@@ -31,6 +31,8 @@ export type CellContext = {
   readonly onNotes: (row: FoundRun) => void;
   /** Whether names and notes can be changed. */
   readonly mayEdit: boolean;
+  /** Whether those of this run can be: its project may be shared for reading only. */
+  readonly mayEditRow: (row: FoundRun) => boolean;
 };
 
 /** What a cell shows: its content, all of it as a text, and how it stands. */
@@ -214,7 +216,7 @@ function instantOf(row: FoundRun, path: string): number | undefined {
 function Notes({ row, context }: CellProps): JSX.Element {
   const value = row.values['notes'];
   const text = typeof value === 'string' ? value : '';
-  if (!context.mayEdit) return <span class="ellipsis">{text}</span>;
+  if (!context.mayEditRow(row)) return <span class="ellipsis">{text}</span>;
   return (
     <button
       type="button"

@@ -194,7 +194,7 @@ function changingActions(props: ActionProps): readonly PageAction[] {
     });
   const rename = (): void => {
     const row = activeRow(props);
-    if (row !== undefined) context.startRename(row.id);
+    if (row !== undefined && context.mayEditRow(row)) context.startRename(row.id);
   };
   const remove = withTargets((given) => void deletePicked(context.store, given));
   return [

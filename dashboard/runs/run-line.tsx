@@ -125,7 +125,7 @@ function MenuCell(props: { readonly row: FoundRun; readonly context: LineContext
   const { row, context } = props;
   return (
     <td class="col-actions" role="gridcell">
-      {(context.mayEdit || context.mayDelete) && (
+      {(context.mayEditRow(row) || context.mayDelete) && (
         <RunMenu
           target={context.targetOf(row)}
           isLive={row.isLive}

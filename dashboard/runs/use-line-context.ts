@@ -51,6 +51,8 @@ export function useLineContext(props: ContextProps): ListContext {
   const mayDelete = deletionRefusal(store) === undefined;
   return useMemo(() => {
     const names = new RunNames(store);
+    const mayEditRow = (row: FoundRun): boolean =>
+      mayEdit && editRefusal(store, row.project) === undefined;
     const startRename = (runId: string): void => {
       if (mayEdit) renamed.value = runId;
     };
@@ -66,6 +68,7 @@ export function useLineContext(props: ContextProps): ListContext {
       curves,
       renamed,
       mayEdit,
+      mayEditRow,
       mayDelete,
       targetOf: (row) => names.targetOf(row),
       targetsOf: (ids) => names.targetsOf(ids),
@@ -86,7 +89,7 @@ export function useLineContext(props: ContextProps): ListContext {
         if (isRange && anchor !== undefined) void pickRange(latest.current.table, anchor, row.id);
         else selection.value = toggledRun(selection.peek(), row.id);
       },
-      menuOf: (row) => (mayEdit ? menuOf(row, startRename, open) : []),
+      menuOf: (row) => (mayEditRow(row) ? menuOf(row, startRename, open) : []),
     };
   }, [store, curves, mayEdit, mayDelete]);
 }

@@ -7,7 +7,12 @@ import { storedText } from '../parts/browser-storage.ts';
 import { t } from '../parts/t.ts';
 
 /** A space that can be shown. */
-export type OpenSpace = { readonly space: string; readonly owner: string };
+export type OpenSpace = {
+  readonly space: string;
+  readonly owner: string;
+  /** What may be done in each project that is shared, `read` or `write`; undefined in a space of one's own. */
+  readonly projects?: ReadonlyMap<string, string> | undefined;
+};
 
 /** What the server says of a key. */
 export type Account = {
@@ -129,13 +134,20 @@ async function ask(given: string): Promise<boolean> {
   }
 }
 
-function accountOf(told: unknown): Account {
+/** What the answer of `GET /account` says; what it lacks is empty. */
+export function accountOf(told: unknown): Account {
   const listed: unknown = fieldOf(told, 'spaces');
   const spaces = (Array.isArray(listed) ? listed : []).map((one: unknown) => ({
     space: textIn(one, 'space') ?? DEFAULT_SPACE,
     owner: textIn(one, 'owner') ?? '',
+    projects: projectsOf(fieldOf(one, 'projects')),
   }));
   return { user: textIn(told, 'user') ?? '', scope: textIn(told, 'scope') ?? '', spaces };
+}
+
+function projectsOf(told: unknown): ReadonlyMap<string, string> | undefined {
+  if (typeof told !== 'object' || told === null) return undefined;
+  return new Map(Object.entries(told).map(([project, access]) => [project, String(access)]));
 }
 
 function textIn(value: unknown, name: string): string | undefined {

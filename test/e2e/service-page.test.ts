@@ -116,6 +116,16 @@ describe('the page of a service with keys', () => {
       await page.getByLabel('Space').selectOption('alice:default');
       await list.getByText('vision').first().waitFor();
       expect(await actions.count()).toBe(0);
+      // It is shared for reading: a key of scope "write" offers no change either.
+      await page.getByRole('button', { name: /Sign out/ }).click();
+      await give(page, keys.get('bob') ?? '');
+      await actions.waitFor();
+      await page.getByLabel('Space').selectOption('alice:default');
+      await list.getByText('vision').first().waitFor();
+      expect(await actions.count()).toBe(0);
+      await list.getByText('vision').first().click();
+      await page.getByRole('link', { name: 'Analysis' }).waitFor();
+      expect(await page.getByRole('button', { name: /Rename|^\+ / }).count()).toBe(0);
       await page.close();
     },
     2 * PATIENCE_MS,

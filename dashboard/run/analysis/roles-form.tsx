@@ -22,7 +22,11 @@ export function RolesForm(props: {
 }): JSX.Element | null {
   const { analysis, feed, onSaid } = props;
   const isOpen = useSignal(false);
-  const refusal = sayingRefusal(feed.reader.store, t('say which metric plays which role'));
+  const refusal = sayingRefusal(
+    feed.reader.store,
+    t('say which metric plays which role'),
+    feed.run.projectName,
+  );
   if (analysis.metricKeys.length === 0) return null;
   return (
     <div class="judged-by small">

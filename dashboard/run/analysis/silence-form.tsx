@@ -34,7 +34,7 @@ export function SilenceForm(props: {
 }): JSX.Element {
   const { feed, group, onSaid, silences } = props;
   const asked = useSignal<Kind | undefined>(undefined);
-  const refusal = sayingRefusal(feed.reader.store, t('silence alerts'));
+  const refusal = sayingRefusal(feed.reader.store, t('silence alerts'), feed.run.projectName);
   const said = saidOf(group, silences);
   const [silence] = said;
   const change = async (one: PageChange): Promise<void> => {

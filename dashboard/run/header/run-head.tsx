@@ -47,7 +47,7 @@ export function RunHead(
   const { run, status } = feed;
   const target: ChangeTarget = { store: feed.reader.store, runId: run.id, name: headName(run) };
   const isThere = !isQuarkError(watch.error.value, 'run_not_found');
-  const canEdit = isThere && editRefusal(feed.reader.store) === undefined;
+  const canEdit = isThere && editRefusal(feed.reader.store, run.projectName) === undefined;
   const editing = useSignal<Editing>(undefined);
   const adding = useSignal<Adding>(undefined);
   const isWriting = useSignal(false);

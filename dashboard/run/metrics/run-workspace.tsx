@@ -54,7 +54,7 @@ export function RunWorkspace(props: TabProps): JSX.Element {
   const noteAccess: NoteAccess = {
     ...notes.access,
     notes: notes.all.value,
-    refusal: writingRefusal(store, t('write notes')),
+    refusal: writingRefusal(store, t('write notes'), run.projectName),
   };
   return (
     <Workspace
@@ -66,7 +66,7 @@ export function RunWorkspace(props: TabProps): JSX.Element {
       context={context}
       drawing={{ bands, marks }}
       readShare={feed.readShare}
-      refusal={writingRefusal(store, t('save views'))}
+      refusal={writingRefusal(store, t('save views'), run.projectName)}
       notes={noteAccess}
     />
   );

@@ -36,6 +36,7 @@ import {
   refusalFor,
   type DeletionRights,
 } from '../../../dashboard/changes/rights.ts';
+import { accountOf } from '../../../dashboard/sources/server-access.ts';
 import { deletedText, untilText } from '../../../dashboard/changes/deleted-run.tsx';
 
 let store: Store;
@@ -257,6 +258,30 @@ describe('who may change names, notes and tags', () => {
     const given = editRefusalFor({ ...rights, ...part });
     if (refusal === undefined) expect(given).toBeUndefined();
     else expect(given).toContain(refusal);
+  });
+
+  it.each([
+    [{ vision: 'read' }, undefined, 'alice shares this space with you for reading only.'],
+    [{ vision: 'read', audio: 'write' }, undefined, undefined],
+    [{ vision: 'read', audio: 'write' }, 'audio', undefined],
+    [{ vision: 'read', audio: 'write' }, 'vision', 'alice shares the project "vision" with you'],
+    // The share has ended since the server was asked.
+    [{ audio: 'write' }, 'vision', 'for reading only'],
+    [null, 'vision', undefined],
+  ])("in somebody else's space with %j: project %s", (projects, project, refusal) => {
+    const space = 'alice:default';
+    const account = accountOf({
+      user: 'bob',
+      scope: 'write',
+      spaces: [
+        { space: 'default', owner: 'bob', projects: null },
+        { space, owner: 'alice', projects },
+      ],
+    });
+    const given = editRefusalFor({ ...rights, account, space }, project);
+    if (refusal === undefined) expect(given).toBeUndefined();
+    else expect(given).toContain(refusal);
+    expect(editRefusalFor({ ...rights, account }, project)).toBeUndefined();
   });
 });
 
