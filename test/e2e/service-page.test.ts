@@ -97,7 +97,7 @@ describe('the page of a service with keys', () => {
       await actions.click();
       const items = list.getByRole('menuitem');
       await items.first().waitFor();
-      expect(await items.allInnerTexts()).toEqual(['Rename', 'Tags', 'Notes']);
+      expect(await items.allInnerTexts()).toEqual(['Rename', 'Groups', 'Tags', 'Notes']);
       await page.keyboard.press('Escape');
       await page.getByRole('radio', { name: 'Archived' }).click();
       await list.getByText('Your key has the scope "write".').waitFor();
