@@ -41,7 +41,8 @@ export async function wrongTexts(page: Page | Frame): Promise<readonly string[]>
 
     /** The visible part of a text, or undefined where nothing of it is visible. */
     const seen = (box: Box, element: Element, text: string): Box | undefined => {
-      const part = { ...box };
+      // A rectangle of the DOM has no properties of its own to spread.
+      const part = { left: box.left, right: box.right, top: box.top, bottom: box.bottom };
       let isShortened = false;
       for (let at: Element | null = element; at !== null; at = at.parentElement) {
         const style = getComputedStyle(at);
@@ -111,7 +112,7 @@ export async function wrongTexts(page: Page | Frame): Promise<readonly string[]>
       for (let next = at + 1; next < texts.length; next += 1) {
         const other = texts[next];
         if (other === undefined || other.top > one.bottom) break;
-        if (other.layer !== one.layer) continue;
+        if (other.layer !== one.layer || other.element === one.element) continue;
         const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
         const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
         if (wide > 2 && high > 1)
