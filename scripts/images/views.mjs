@@ -54,7 +54,7 @@ export function viewsOf({ compared, media, probed, broken, profiled, batches, re
     {
       name: 'report',
       hash: `#/reports/${report.project}/${report.id}`,
-      sign: '.report-plot svg',
+      sign: '.report-body .panel canvas',
     },
     { name: 'train', hash: '#/train', sign: 'form' },
   ];

@@ -1,6 +1,6 @@
 /**
- * Every view of the page: under the rules of axe, in several widths and fonts, by keys, and without motion. `npm test` opens each once;
- * `npm run test:long` in every theme, width and font.
+ * Every view of the page: under the rules of axe, in several widths and fonts, by keys, and without motion. `npm test` opens each once, in
+ * light and 1,024 pixels wide; `npm run test:long` in every theme, width and font.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -143,6 +143,16 @@ async function frameOf(page: Page): Promise<Page | Frame> {
   return frame;
 }
 
+/** Waits for an element that can be seen. Looks in every frame: a locator's `waitFor` looks twice a second. */
+async function isShown(frame: Page | Frame, sign: string): Promise<void> {
+  const options = { timeout: PATIENCE_MS };
+  await frame.waitForFunction(
+    (selector) => [...document.querySelectorAll(selector)].some((found) => found.checkVisibility()),
+    sign,
+    options,
+  );
+}
+
 /** Opens every view in a tab of its own. */
 async function eachView(
   options: BrowserContextOptions,
@@ -164,7 +174,7 @@ async function eachView(
       page.setDefaultTimeout(PATIENCE_MS);
       await page.goto(url);
       const frame = await frameOf(page);
-      await frame.locator(sign).first().waitFor();
+      await isShown(frame, sign);
       await work(frame, name, page);
       await page.close();
     }
@@ -193,8 +203,11 @@ async function violationsOf(frame: Page | Frame): Promise<readonly string[]> {
   await frame.evaluate(axe);
   return frame.evaluate(async () => {
     type Found = { violations: { id: string; nodes: { target: string[] }[] }[] };
-    const run: () => Promise<Found> = Reflect.get(Reflect.get(globalThis, 'axe'), 'run');
-    const { violations } = await run();
+    const run: (options: object) => Promise<Found> = Reflect.get(
+      Reflect.get(globalThis, 'axe'),
+      'run',
+    );
+    const { violations } = await run({ resultTypes: ['violations'] });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target }) => `${id}: ${target.join(' ')}`),
     );
@@ -215,37 +228,64 @@ async function misfits(frame: Page | Frame): Promise<readonly string[]> {
   return found;
 }
 
-/** Dialogs over the list and over a run: the button or the key that opens each, and what it is called. */
-const DIALOGS: readonly (readonly [of: 'list' | 'run', opener: string, dialog: RegExp])[] = [
-  ['list', 'Columns', /^Columns$/],
-  ['list', 'Export', /Export/],
-  ['list', 'key Control+k', /./],
-  ['list', 'key ?', /^Keys$/],
-  ['run', 'Settings of loss', /./],
-  ['run', 'Marks and notes', /./],
-  ['run', 'Report', /^Report/],
-];
+/** Views with dialogs: the button or the key that opens each, and what it is called. */
+const DIALOGS: Readonly<Record<string, readonly (readonly [opener: string, dialog: RegExp])[]>> = {
+  runs: [
+    ['Columns', /^Columns$/],
+    ['Export', /Export/],
+    ['key Control+k', /./],
+    ['key ?', /^Keys$/],
+  ],
+  run: [
+    ['Settings of loss', /./],
+    ['Marks and notes', /./],
+    ['Report', /^Report/],
+  ],
+};
 
-/** Opens every dialog. */
+/** Opens every dialog of a view, one after the other. */
 async function eachDialog(
-  options: BrowserContextOptions,
+  page: Page,
+  view: string,
   work: (page: Page, name: string) => Promise<void>,
 ): Promise<void> {
-  for (const [of, opener, name] of DIALOGS) {
-    const url = `${server.changeUrl}${of === 'list' ? '#/' : `#/runs/${shown.profiled}`}`;
-    const sign = of === 'list' ? '.run-row .spark path' : '.panel canvas';
-    await eachView(
-      options,
-      async (_frame, _name, page) => {
-        if (opener.startsWith('key ')) await page.keyboard.press(opener.slice(4));
-        else await page.getByRole('button', { name: opener, exact: true }).first().click();
-        await page.getByRole('dialog', { name }).waitFor();
-        await work(page, opener);
-      },
-      [{ name: opener, url, sign }],
-    );
+  for (const [opener, name] of DIALOGS[view] ?? []) {
+    if (opener.startsWith('key ')) await page.keyboard.press(opener.slice(4));
+    else await page.getByRole('button', { name: opener, exact: true }).first().click();
+    const dialog = page.getByRole('dialog', { name });
+    await dialog.waitFor();
+    await work(page, `${view}, ${opener}`);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
   }
 }
+
+/** Texts that are wrong, in each way that there is, and texts that only look so to a program. */
+const MADE_UP = `<!doctype html><style>
+  body { margin: 0; font: 16px/24px sans-serif; }
+  div, p { position: absolute; left: 0; margin: 0; }
+  .narrow { width: 60px; white-space: nowrap; overflow: hidden; }
+</style>
+<div class="narrow">wrong: cut at its right</div>
+<div class="flat" style="top: 40px; height: 12px; overflow: clip"><span class="low">wrong: cut below</span></div>
+<p class="one" style="top: 80px">wrong: over another</p><p class="two" style="top: 85px">wrong: another</p>
+<div class="narrow" style="top: 130px; text-overflow: ellipsis">right: it ends in dots</div>
+<div class="narrow" style="top: 160px" title="whole">right: a tooltip has all of it</div>
+<div class="narrow" style="top: 190px; overflow: auto">right: it is scrolled</div>
+<details style="position: absolute; top: 230px"><summary>right: a summary</summary><i>right: folded</i></details>
+<p style="top: 254px">right: below a summary</p>
+<p style="top: 290px">right: below what floats</p><p style="top: 290px; position: fixed">right: it floats</p>`;
+
+it('finds texts that are cut off or lie over each other', async () => {
+  const page = await browser.newPage();
+  await page.setContent(MADE_UP);
+  expect(await wrongTexts(page)).toEqual([
+    'cut: "wrong: cut at its right" (div.narrow) by div.narrow',
+    'cut: "wrong: cut below" (span.low) by div.flat',
+    'over each other: "wrong: over another" (p.one) and "wrong: another" (p.two)',
+  ]);
+  await page.close();
+});
 
 it(
   'breaks no rule of axe, fits, is used by keys and does not move in any view',
@@ -253,7 +293,7 @@ it(
   async () => {
     const size = { viewport: { width: 1024, height: HEIGHT } };
     const wrong: string[] = [];
-    await eachView({ ...size, colorScheme: 'light' }, async (frame, name) => {
+    await eachView({ ...size, colorScheme: 'light' }, async (frame, name, page) => {
       const found = [
         ...(await violationsOf(frame)),
         ...(await withoutKeys(frame)),
@@ -261,9 +301,9 @@ it(
         ...(await misfits(frame)),
       ];
       wrong.push(...found.map((one) => `${name}: ${one}`));
-    });
-    await eachDialog({ ...size, colorScheme: 'light' }, async (page, name) => {
-      wrong.push(...(await violationsOf(page)).map((one) => `${name}: ${one}`));
+      await eachDialog(page, name, async (_page, dialog) => {
+        wrong.push(...(await violationsOf(page)).map((one) => `${dialog}: ${one}`));
+      });
     });
     expect(wrong).toEqual([]);
   },
@@ -331,8 +371,10 @@ longTest('breaks no rule of axe in any theme and width', { timeout: LONG_LIMIT_M
         const found = await violationsOf(frame);
         wrong.push(...found.map((one) => `${name} ${colorScheme} ${width}: ${one}`));
       };
-      await eachView(options, check);
-      if (width > 768) await eachDialog(options, check);
+      await eachView(options, async (frame, name, page) => {
+        await check(frame, name);
+        if (width > 768) await eachDialog(page, name, check);
+      });
     }
   expect(wrong).toEqual([]);
 });

@@ -88,6 +88,8 @@ export async function wrongTexts(page: Page | Frame): Promise<readonly string[]>
       const text = (node.nodeValue ?? '').trim().slice(0, 40);
       if (element === null || text === '' || element.closest('script, style, option') !== null)
         continue;
+      // What is folded has rectangles, too.
+      if (!element.checkVisibility()) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const layer = layerOf(element);
