@@ -28,8 +28,26 @@ export function bytesStream(
   });
 }
 
+/**
+ * Refuses a Node that lacks what is used here, in one sentence instead of the first thing that is missing.
+ *
+ * @throws {Error}
+ */
+export function refuseOldNode(version: string | undefined): void {
+  if (version !== undefined && Number.parseInt(version) < 20)
+    throw new Error(`quark-sdk needs Node 20.16 or later, and this is Node ${version}.`);
+}
+
 /** Node, and nothing that only looks like it: bundlers' `process` has no versions, Electron's pages are pages. */
 export function isNode(): boolean {
-  const { process } = globalThis as { process?: { versions?: { node?: unknown }; type?: unknown } };
-  return typeof process?.versions?.node === 'string' && process.type !== 'renderer';
+  return nodeVersion() !== undefined;
 }
+
+function nodeVersion(): string | undefined {
+  const { process } = globalThis as { process?: { versions?: { node?: unknown }; type?: unknown } };
+  const version = process?.versions?.node;
+  return typeof version === 'string' && process?.type !== 'renderer' ? version : undefined;
+}
+
+// As it is imported: every entry of the package has this module, before those that use what is missing.
+refuseOldNode(nodeVersion());

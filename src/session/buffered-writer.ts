@@ -180,7 +180,7 @@ export class BufferedWriter implements OpenWriter {
 
   /** The errors of {@link admit}, for those who have work to do before they add a row. */
   check(): void {
-    if (this.#isClosed) throw writerClosed(this.#table.table);
+    if (this.#isClosed) throw writerClosed(this.#table.table, this.#handle);
     this.#handle.checkOpen();
     if (this.#lastError !== null && this.#handle.strictMode) throw this.#lastError;
   }
@@ -472,11 +472,15 @@ function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
   return checked;
 }
 
-/** The error of using a closed writer. */
-export function writerClosed(what: string): QuarkError {
-  return new QuarkError(
-    'writer_closed',
-    `This writer of ${what} is closed, by itself or with its session. A session that is open takes a new one.`,
-    { details: { writer: what } },
-  );
+/** The error of using a closed writer, which says whether the run goes on. */
+export function writerClosed(what: string, handle: Pick<RunHandle, 'checkOpen'>): QuarkError {
+  let why = 'Its session takes a new one while it is open.';
+  try {
+    handle.checkOpen();
+  } catch (error) {
+    why = messageOf(error);
+  }
+  return new QuarkError('writer_closed', `This writer of ${what} is closed. ${why}`, {
+    details: { writer: what },
+  });
 }

@@ -117,7 +117,7 @@ export class HookEngine implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input`; `writer_closed`; `invalid_run_state`; where errors are raised, `probe_failed`
    */
   beginStep(step: number, options: ProbeStepOptions = {}): boolean {
-    if (this.#isClosed) throw writerClosed('layer summaries');
+    if (this.#isClosed) throw writerClosed('layer summaries', this.#instrument.handle);
     const { troubles } = this.#instrument;
     const position = this.#instrument.positionOf(step, options);
     if (this.#open !== undefined) this.#endUnended(this.#open);

@@ -147,7 +147,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input`; `writer_closed`; `invalid_run_state`; where errors are raised, `probe_failed`
    */
   snapshot(step: number, options: ProbeStepOptions = {}): boolean {
-    if (this.#isClosed) throw writerClosed('parameter summaries');
+    if (this.#isClosed) throw writerClosed('parameter summaries', this.#instrument.handle);
     const { troubles } = this.#instrument;
     const position = this.#instrument.positionOf(step, options);
     for (const trouble of this.#source.inspect?.() ?? []) troubles.report(trouble);

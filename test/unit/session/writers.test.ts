@@ -203,17 +203,30 @@ describe('flushing', () => {
     metrics.log('a', 1, { step: 0 });
     await metrics.close();
     expect(() => metrics.log('a', 1, { step: 1 })).toThrow(
-      expect.objectContaining({ code: 'writer_closed' }),
+      expect.objectContaining({
+        code: 'writer_closed',
+        message: expect.stringContaining('takes a new one while it is open'),
+      }),
     );
     expect(await metrics.read()).toHaveLength(1);
     const { context } = session;
+    const late = new MetricsLogger(session);
     await session.endRun();
+    // No session of an ended run takes another writer.
+    expect(() => late.log('a', 1, { step: 1 })).toThrow(
+      expect.objectContaining({
+        code: 'writer_closed',
+        message: expect.stringMatching(
+          /^This writer of metrics is closed\. Run \S+ has ended as "completed".* parentRunId\.$/,
+        ),
+      }),
+    );
     expect(() => new MetricsLogger(session)).toThrow(
       expect.objectContaining({ code: 'invalid_run_state' }),
     );
     // A completed run cannot be resumed: nobody is told to.
     expect(() => new EventLogger(context)).toThrow(/ended as "completed".* parentRunId\.$/);
-    expect(() => metrics.log('a', 1, { step: 2 })).toThrow(/closed, by itself or with its session/);
+    expect(() => metrics.log('a', 1, { step: 2 })).toThrow(/ended as "completed"/);
     await expect(session.endRun()).rejects.toMatchObject({ code: 'invalid_run_state' });
     await expect(session.addTag('late')).rejects.toMatchObject({ code: 'invalid_run_state' });
     await expect(session.addLog('late')).rejects.toMatchObject({ code: 'invalid_run_state' });
