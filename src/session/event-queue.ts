@@ -63,6 +63,12 @@ export class EventQueue {
     return this.#lastWord.numbered;
   }
 
+  /** Puts the event of the end behind the events that wait. */
+  queueLastWord(status: TerminalRunStatus): void {
+    const lastWord = this.lastWordOf(status);
+    if (!this.#waiting.includes(lastWord)) this.#waiting.push(lastWord);
+  }
+
   /** What the record of the run says of its end. */
   endOf(status: TerminalRunStatus): Pick<RunRecord, 'status' | 'endedAt' | 'statusReason'> {
     const { timestamp: endedAt } = this.lastWordOf(status).event;

@@ -1,8 +1,10 @@
 /** The end of a session whose process was asked to stop, or whose page is closed. */
 import { isStoreError } from '../base/errors.ts';
+import type { EventRecord } from '../records/event.ts';
 import { createEvent } from './event-logger.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { SessionCore } from './session-core.ts';
+import type { RunSummaries } from './run-summaries.ts';
 import type { SessionRun } from './session-run.ts';
 
 /** Stops the training, and ends the run of an open session as interrupted. */
@@ -14,18 +16,14 @@ export async function endInterrupted(
   }: { readonly abort: AbortController; readonly ending: Promise<unknown> | undefined },
   reason: string,
 ): Promise<void> {
-  const message = `Interrupted: ${reason}.`;
-  abort.abort(new DOMException(message, 'AbortError'));
+  abort.abort(new DOMException(`Interrupted: ${reason}.`, 'AbortError'));
   try {
     if (ending !== undefined) {
       // The run is all but over: let it end as it was going to.
       await ending;
       return;
     }
-    const payload = { message, identifier: 'Warning', reason };
-    await session.record(
-      createEvent(session, 'runtime_interruption', { severity: 'warning', payload }),
-    );
+    await session.record(interruptionEvent(session, reason));
     if (session.isGuest) await session.close();
     else await session.end('interrupted', false);
   } catch (error) {
@@ -34,17 +32,57 @@ export async function endInterrupted(
   }
 }
 
+/** An interruption, as an event says it. */
+function interruptionEvent(session: SessionCore, reason: string): EventRecord {
+  const payload = { message: `Interrupted: ${reason}.`, identifier: 'Warning', reason };
+  return createEvent(session, 'runtime_interruption', { severity: 'warning', payload });
+}
+
+/** What a session leaves behind. */
+type LeftParts = {
+  readonly events: EventQueue;
+  readonly run: SessionRun;
+  readonly summaries: RunSummaries;
+};
+
 /**
- * Leaves what is buffered to the next start, as a page or process ends. Of a page that is closed (`isEnding`), the end of its run as well;
- * a page that goes to the back/forward cache may come back.
+ * Leaves a session as its page or process ends: nothing asynchronous can follow.
+ *
+ * @param reason why a process left an open run; undefined for a page, which may come back
  */
-export function leavePage(
+export function leave(session: SessionCore, parts: LeftParts, reason: string | undefined): void {
+  const isOwn = session.isOpen && !session.isGuest && session.fenced === undefined;
+  if (isOwn && reason !== undefined) leaveProcess(session, parts, reason);
+  leavePage(session, parts, isOwn && session.interruption !== undefined);
+}
+
+/** Says why the process left an open run, and where the store writes at once, that the run is over. */
+function leaveProcess(
   session: SessionCore,
-  events: EventQueue,
-  run: SessionRun,
-  isEnding: boolean,
+  { events, run, summaries }: LeftParts,
+  reason: string,
 ): void {
-  const endsRun = isEnding && session.isOpen && !session.isGuest && session.fenced === undefined;
+  const { store } = session;
+  // Otherwise it was said already, and the process ended before the run did.
+  if (session.interruption === undefined) events.add(interruptionEvent(session, reason));
+  if (store.updateRunNow === undefined) return;
+  events.queueLastWord('interrupted');
+  events.flushNow();
+  try {
+    run.changeNow(store, (current) => ({
+      ...events.endOf('interrupted'),
+      ...summaries.changeOf(current),
+    }));
+  } catch {
+    // The store refuses, or another session has the run: its lease will lapse.
+  }
+}
+
+/**
+ * Leaves what is buffered to the next start. Of a page that is closed (`endsRun`), the end of its run as well; a page that goes to the
+ * back/forward cache may come back.
+ */
+function leavePage(session: SessionCore, { events, run }: LeftParts, endsRun: boolean): void {
   const lastWord = endsRun ? events.lastWordOf('interrupted') : null;
   events.flushNow(lastWord);
   session.store.spill?.left(lastWord === null ? undefined : run.ended(events.endOf('interrupted')));

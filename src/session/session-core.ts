@@ -37,7 +37,7 @@ import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 import { LateRunStore } from './storing/run-store.ts';
 import { askToStop, noticeRefused, sessionFenced, storageCleared } from './session-notices.ts';
-import { endInterrupted, leavePage } from './interruption.ts';
+import { endInterrupted, leave } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
 import { RunSummaries, type SummarySource } from './run-summaries.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
@@ -190,9 +190,10 @@ export class SessionCore implements RunHandle {
     const { limited } = this.#runStore;
     if (limited !== undefined) await this.#begin(limited);
     this.#undo.push(
-      this.#platform.onExit(() => {
+      this.#platform.onExit((reason) => {
         this.#writers.drainNow();
-        leavePage(this, this.#events, this.#run, this.#interruption !== undefined);
+        const parts = { events: this.#events, run: this.#run, summaries: this.#summaries };
+        leave(this, parts, this.#ending === undefined && !this.#isClosing ? reason : undefined);
       }),
       this.#platform.onHide(() => {
         // A failure stays with the writer, which tries again.

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { isQuarkError } from '../base/errors.ts';
 import { Mutex } from '../base/mutex.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
+import { parseRun } from '../read/runs.ts';
 import type { Store, StoredProject, StoredRun } from '../store/store.ts';
 import type { Fence } from './storing/fence.ts';
 import { isRecordingFailure } from './run-handle.ts';
@@ -41,9 +42,7 @@ export class SessionRun {
 
   /** The record with pending changes. */
   get current(): RunRecord {
-    let run = this.#stored;
-    for (const change of this.#changes) run = runRecord.create({ ...run, ...change(run) });
-    return run;
+    return this.#changed(this.#stored);
   }
 
   get project(): StoredProject {
@@ -59,6 +58,24 @@ export class SessionRun {
     const { current } = this;
     if (this.#known === undefined) return undefined;
     return changedForm(this.#known, { ...current, ...fields }, this.#clock.now());
+  }
+
+  /**
+   * Stores a change, and those that wait, before it returns; nothing where the store cannot do that, and where the run has ended or
+   * another session has it.
+   */
+  changeNow(store: Pick<Store, 'updateRunNow'>, change: RunEdit): void {
+    let stored = this.#known;
+    // Another session of the run may have changed it since it was read.
+    for (let attempt = 0; attempt < 3 && stored !== undefined; attempt++) {
+      this.#fence.check(stored);
+      const found = parseRun(stored);
+      if (found.status !== 'running') return;
+      const run = this.#changed(found);
+      const next = changedForm(stored, { ...run, ...change(run) }, this.#clock.now());
+      const result = store.updateRunNow?.(next);
+      stored = result?.kind === 'conflict' ? result.run : undefined;
+    }
   }
 
   /** Puts the run into a store, at the beginning or after it was removed from there. */
@@ -133,6 +150,12 @@ export class SessionRun {
         this.#drop(change);
       }
     });
+  }
+
+  #changed(stored: RunRecord): RunRecord {
+    let run = stored;
+    for (const change of this.#changes) run = runRecord.create({ ...run, ...change(run) });
+    return run;
   }
 
   #drop(change: RunEdit): void {

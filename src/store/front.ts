@@ -49,7 +49,7 @@ export function storeOf(driver: StoreDriver): Store {
 
 /** Whether a call of a store answers before it returns; all others give a promise. */
 export function answersAtOnce(name: string): boolean {
-  return name === 'appendSegmentsNow' || name === 'putBlobNow';
+  return name === 'appendSegmentsNow' || name === 'updateRunNow' || name === 'putBlobNow';
 }
 
 /** The same store for callers whose arguments have been checked. Of a store without a front, that store. */

@@ -396,6 +396,12 @@ export interface LocalStore {
     live?: readonly RunGeneration[],
   ): readonly SegmentManifest[];
   /**
+   * `updateRun`, before returning: for the last moment of a process. Optional, beside `appendSegmentsNow`.
+   *
+   * @throws {RunNotFoundError}
+   */
+  updateRunNow(run: StoredRun): UpdateResult;
+  /**
    * `putBlob` of at most {@link MAX_BLOB_BYTES_NOW}, before returning. Only stores with `appendSegmentsNow` have it.
    * @throws {SessionStoreError} `too_large`
    */
@@ -508,6 +514,7 @@ export const STORE_CALLS: CallRules<Store> = {
   findRun: reads(checkRunId),
   listRuns: reads((filter = {}) => checkRunFilter(filter)),
   updateRun: writes(checkRevisedRun),
+  updateRunNow: writes(checkRevisedRun),
   deleteRun: removes(checkDeletion),
   archiveRun: removes(checkRunId),
   restoreRun: removes(checkRunId),

@@ -76,6 +76,7 @@ export class OutboxStore implements Store {
   readonly notes: StoreNotes;
   readonly sync: StoreSync;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
+  readonly updateRunNow?: LocalStore['updateRunNow'];
   readonly putBlobNow?: LocalStore['putBlobNow'];
   readonly spill?: RowSpill;
   readonly askRuns: NonNullable<Store['askRuns']>;
@@ -177,14 +178,15 @@ export class OutboxStore implements Store {
     this.purgeDeletedRuns = deletion.purgeDeletedRuns;
     if (local.spill !== undefined) this.spill = local.spill;
     if (local.putBlobNow !== undefined) this.putBlobNow = local.putBlobNow.bind(local);
+    // What changed is sent by the next process that has the store open.
+    if (local.updateRunNow !== undefined) this.updateRunNow = local.updateRunNow.bind(local);
     const appendNow = local.appendSegmentsNow?.bind(local);
-    if (appendNow !== undefined) {
+    if (appendNow !== undefined)
       this.appendSegmentsNow = (segments, live) => {
         const placed = appendNow(segments, live);
         this.#wakeUp.wake();
         return placed;
       };
-    }
     this.#wakeUp = new WakeUp(`${local.uri} ${this.#syncNotes.key}`, () => this.#uploader.wake());
     this.#leading = parts.uploads === false ? Promise.resolve() : this.#lead();
     if (parts.uploads !== false) countSending(local.uri, { uri: remoteUri, space }, 1);

@@ -22,7 +22,7 @@ switch (mode) {
     break;
   case 'exit': {
     // Leaves without a word, with samples that no flush has seen.
-    const session = await startRun({ project: 'p', storageDir, leaseTtlMs: 200 });
+    const session = await startRun({ project: 'p', storageDir, leaseTtlMs: 60_000 });
     const metrics = new MetricsLogger(session, {
       flushIntervalMs: 3_600_000,
       batchSize: 1_000_000,
@@ -30,7 +30,7 @@ switch (mode) {
     for (let step = 0; step < 500; step++) metrics.log('a', step, { step });
     metrics.log('a', Number.NaN, { step: 500 });
     say(session.runId);
-    process.exit(0);
+    process.exit(3);
     break;
   }
   case 'drain': {

@@ -33,7 +33,8 @@ export function faultyStore(
 export function withoutAppendsNow(store: Store): Store {
   return new Proxy(store, {
     get: (target, name): unknown => {
-      if (name === 'appendSegmentsNow' || name === 'putBlobNow') return undefined;
+      if (name === 'appendSegmentsNow' || name === 'updateRunNow' || name === 'putBlobNow')
+        return undefined;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },

@@ -70,8 +70,11 @@ export interface Platform {
   gitCommit(): Promise<string | null>;
   /** Calls back when the process is asked to stop or the page goes away; returns the undo. */
   onInterrupt(listener: (reason: string) => Promise<void>): () => void;
-  /** Calls back at a moment after which there may be no other, when nothing asynchronous can follow. */
-  onExit(listener: () => void): () => void;
+  /**
+   * Calls back at a moment after which there may be no other, when nothing asynchronous can follow. With `reason` it is certain that
+   * nothing follows.
+   */
+  onExit(listener: (reason?: string) => void): () => void;
   /** What the tab remembers of the runs of its pages; absent in workers and in Node. */
   readonly tab?: TabTokens | undefined;
   /** Opens a file in a folder, or makes both; absent where there are no files. */
@@ -106,8 +109,9 @@ export const browserPlatform: Platform = {
   },
   onExit(listener) {
     if (typeof document === 'undefined') return NOTHING;
-    globalThis.addEventListener('pagehide', listener);
-    return () => globalThis.removeEventListener('pagehide', listener);
+    const leave = (): void => listener();
+    globalThis.addEventListener('pagehide', leave);
+    return () => globalThis.removeEventListener('pagehide', leave);
   },
   onHide(listener) {
     if (typeof document === 'undefined') return NOTHING;

@@ -37,6 +37,7 @@ const OPTIONAL = new Set<PropertyKey>([
   'readCurves',
   'readSparklines',
   'appendSegmentsNow',
+  'updateRunNow',
   'putBlobNow',
   'spill',
   'lapsedLeases',
@@ -197,6 +198,8 @@ export class LateRunStore {
       get: (_target, member): unknown => {
         const opened = this.#opened;
         if (opened !== undefined && member === 'appendSegmentsNow') return this.#appendNow(opened);
+        if (opened !== undefined && member === 'updateRunNow')
+          return this.#isStored ? opened.updateRunNow?.bind(opened) : undefined;
         if (Object.hasOwn(own, member)) return Reflect.get(own, member);
         if (opened !== undefined) {
           const store = this.#limited ?? opened;

@@ -178,7 +178,9 @@ class MemoryStore implements StoreDriver {
     return answerFromMemory(runs.values(), liveRuns(leases.values(), this.#clock.now()), question);
   };
 
-  readonly updateRun: Store['updateRun'] = async (run) => {
+  readonly updateRun: Store['updateRun'] = async (run) => this.updateRunNow(run);
+
+  readonly updateRunNow: LocalStore['updateRunNow'] = (run) => {
     const { runs } = this.#data;
     this.#checkNotDeleted(run.id);
     const stored = runs.get(run.id);

@@ -95,6 +95,7 @@ class SqlStore implements StoreDriver {
   readonly isWritable: boolean;
   readonly notes: StoreNotes;
   readonly appendSegmentsNow?: LocalStore['appendSegmentsNow'];
+  readonly updateRunNow?: LocalStore['updateRunNow'];
   readonly putBlobNow?: LocalStore['putBlobNow'];
   readonly deleteRun: Store['deleteRun'];
   readonly archiveRun: Store['archiveRun'];
@@ -136,6 +137,7 @@ class SqlStore implements StoreDriver {
       const runNow = database.transactionNow.bind(database);
       this.appendSegmentsNow = (segments, live) =>
         runNow(() => appendSegments(this.#scope(), segments, [], live));
+      this.updateRunNow = (run) => runNow((attempt) => runs.updateRun(this.#scope(), run, attempt));
       this.putBlobNow = (sha256, bytes) =>
         runNow(() => storeBlob({ space: this.#space }, sha256, bytes, parts.clock.now()));
     }

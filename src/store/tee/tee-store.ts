@@ -68,6 +68,8 @@ export function teeStore(first: Store, second: Store): Store {
             second.putBlobNow?.(sha256, bytes);
           },
         }),
+    // The second has revisions of its own.
+    updateRunNow: undefined as never,
     // Rows that a page leaves are those of one database.
     spill: undefined as never,
     // They would do it in the first alone.

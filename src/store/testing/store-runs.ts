@@ -87,6 +87,21 @@ export function describeRuns(location: LocationUnderTest): void {
       ).toBe(21);
     });
 
+    test('the synchronous form of a change does the same', async () => {
+      const { store } = location;
+      const { updateRunNow } = store;
+      if (updateRunNow === undefined) return;
+      const first = await store.createRun(runOf({ id: 'run_now' }));
+      const updated = updateRunNow({ ...first, status: 'interrupted' });
+      expect(updated).toMatchObject({ kind: 'updated', run: { status: 'interrupted' } });
+      expect(updateRunNow({ ...first, status: 'failed' })).toEqual({
+        ...updated,
+        kind: 'conflict',
+      });
+      await location.reopen();
+      expect(await location.store.findRun(first.id)).toEqual(updated.run);
+    });
+
     test('a change counts only for the revision it was made from', async () => {
       const first = await location.store.findRun(RUN_ID);
       if (first === undefined) throw new Error('The run is missing.');

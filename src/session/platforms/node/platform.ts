@@ -19,7 +19,7 @@ import { readGit } from './git.ts';
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 const interruptListeners = new Set<(reason: string) => Promise<void>>();
-const exitListeners = new Set<() => void>();
+const exitListeners = new Set<(reason: string) => void>();
 let isListening = false;
 
 /** Node. */
@@ -76,8 +76,9 @@ function onSignal(signal: NodeJS.Signals): void {
   });
 }
 
-function onExit(): void {
-  for (const listener of exitListeners) listener();
+function onExit(code: number): void {
+  const reason = `the process ended with exit code ${code} before endRun()`;
+  for (const listener of exitListeners) listener(reason);
 }
 
 async function environment(): Promise<JsonObject> {
