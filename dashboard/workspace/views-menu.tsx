@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { SavedView } from 'quark-sdk/workspace';
+import type { SavedView, SavedViewHeader } from 'quark-sdk/workspace';
 import { saveBlob, downloadName } from '../charts/save/save-file.ts';
 import { Button } from '../parts/controls.tsx';
 import { t } from '../parts/t.ts';
@@ -30,7 +30,7 @@ export function ViewChoice(props: {
         <option value="">{t('By the names of metrics')}</option>
         {views.value.map((view) => (
           <option key={view.id} value={view.name}>
-            {view.isDefault ? `${view.name} ★` : view.name}
+            {labelOf(view)}
           </option>
         ))}
       </select>
@@ -52,6 +52,12 @@ export function ViewChoice(props: {
       </Button>
     </span>
   );
+}
+
+/** The name of a view, with whether the project opens with it, or only its user sees it. */
+function labelOf({ isDefault, name, visibility }: SavedViewHeader): string {
+  if (visibility === 'private') return t('{name} (only for you)', { name });
+  return isDefault ? `${name} ★` : name;
 }
 
 type ViewsProps = {
@@ -83,6 +89,7 @@ export function ViewsDialog(props: ViewsProps & { readonly onClose: () => void }
 function NameForm({ refusal, state }: ViewsProps): JSX.Element {
   const { saved } = state;
   const name = useSignal(saved.value?.name ?? '');
+  const isPrivate = useSignal(false);
   const wanted = name.value.trim();
   const isTaken = state.views.value.some((one) => one.name === wanted);
   const canName = refusal === undefined && wanted !== '' && !isTaken;
@@ -91,7 +98,7 @@ function NameForm({ refusal, state }: ViewsProps): JSX.Element {
       class="row wrap gap-8"
       onSubmit={(event) => {
         event.preventDefault();
-        if (canName) void state.saveAs(wanted);
+        if (canName) void state.saveAs(wanted, isPrivate.value);
       }}
     >
       <input
@@ -104,6 +111,22 @@ function NameForm({ refusal, state }: ViewsProps): JSX.Element {
           name.value = event.currentTarget.value;
         }}
       />
+      <label
+        class="row gap-6 small"
+        title={t(
+          'On a service with users, only you and its admins see the new view. In a storage without a service, everybody who opens it does.',
+        )}
+      >
+        <input
+          type="checkbox"
+          checked={isPrivate.value}
+          disabled={refusal !== undefined}
+          onChange={(event) => {
+            isPrivate.value = event.currentTarget.checked;
+          }}
+        />
+        {t('Only for me')}
+      </label>
       <Button isSmall isPrimary type="submit" disabled={!canName}>
         {t('Save as new')}
       </Button>
@@ -134,7 +157,7 @@ function SavedButtons({
       </Button>
       <Button
         isSmall
-        disabled={refusal !== undefined}
+        disabled={refusal !== undefined || saved.visibility === 'private'}
         aria-pressed={saved.isDefault}
         onClick={() => void state.makeDefault(!saved.isDefault)}
       >

@@ -13,6 +13,7 @@ import {
   type ChartChoices,
   type ChartsView,
   type SavedView,
+  type SaveViewOptions,
   type SavedViewHeader,
 } from 'quark-sdk/workspace';
 import type { ChartView } from '../charts/chart-view.ts';
@@ -169,9 +170,9 @@ export class WorkspaceState {
     await this.#save(saved.name, { id: saved.id, expected: saved.revision });
   }
 
-  /** Saves what is shown under a name that no view of the project has. */
-  async saveAs(name: string): Promise<void> {
-    await this.#save(name, { expected: 0 });
+  /** Saves what is shown under a name that no view of the project has; on a service, perhaps for its user alone. */
+  async saveAs(name: string, isPrivate = false): Promise<void> {
+    await this.#save(name, { expected: 0, visibility: isPrivate ? 'private' : 'project' });
   }
 
   async rename(name: string): Promise<void> {
@@ -250,7 +251,7 @@ export class WorkspaceState {
     }
   }
 
-  async #save(name: string, options: { id?: string; expected: number }): Promise<void> {
+  async #save(name: string, options: SaveViewOptions): Promise<void> {
     await this.#attempt(async () => {
       const view = { ...this.current(), name: name.trim(), project: this.project };
       const saved = await saveView(this.#store, view, options);

@@ -13,7 +13,7 @@ import {
   type Store,
 } from 'quark-sdk';
 import { PhaseAnalyzer } from 'quark-sdk/analysis';
-import { listViews, saveView } from 'quark-sdk/workspace';
+import { deleteView, listViews, saveView } from 'quark-sdk/workspace';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
 import {
   checkBuilt,
@@ -213,6 +213,24 @@ describe('the workspace', () => {
       await open(large);
       await page.locator('[data-section="Own charts"] .panel').first().waitFor();
       await expect.poll(() => page.url()).toContain('layout=Gap');
+      // One of its own, which the project cannot open with.
+      await page.getByRole('button', { name: 'Views…' }).click();
+      await page.getByRole('textbox', { name: 'Name of the view' }).fill('Mine');
+      await page.getByRole('checkbox', { name: 'Only for me' }).check();
+      await page.getByRole('button', { name: 'Save as new' }).click();
+      await expect.poll(() => page.url()).toContain('layout=Mine');
+      expect(await page.getByRole('button', { name: 'Make it the default' }).isDisabled()).toBe(
+        true,
+      );
+      await page.getByRole('button', { name: 'Close' }).click();
+      expect(await page.getByLabel('Saved view').locator('option:checked').innerText()).toBe(
+        'Mine (only for you)',
+      );
+      expect(await listViews(store, PROJECT)).toMatchObject([
+        { name: 'Gap', visibility: 'project' },
+        { name: 'Mine', visibility: 'private' },
+      ]);
+      await deleteView(store, PROJECT, 'Mine');
     },
     LIMIT_MS,
   );
