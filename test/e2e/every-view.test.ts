@@ -21,13 +21,15 @@ import { longTest } from '../support/long.ts';
 import { movingParts, walkByTab, withoutKeys } from './by-keys.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 import { serveFolder, type FileServer } from './file-server.ts';
-import { beyondWindow, writeAs } from './narrow.ts';
+import { beyondWindow, writeAs, WRITINGS, type Writing } from './narrow.ts';
 import { FONTS, hasFont, wrongTexts } from './text-boxes.ts';
 
 const LIMIT_MS = 480_000;
 const LONG_LIMIT_MS = 2_400_000;
 const WIDTHS = [390, 768, 1024, 1440, 2560];
 const HEIGHT = 900;
+/** Views at once: while one waits for its data, another is measured. */
+const TABS = 2;
 /** A shift of the layout that nobody sees as one; the sum of a page. */
 const MAX_SHIFT = 0.02;
 
@@ -153,11 +155,11 @@ async function isShown(frame: Page | Frame, sign: string): Promise<void> {
   );
 }
 
-/** Opens every view in a tab of its own. */
+/** Opens every view in a tab of its own, up to `tabs` of them at once. */
 async function eachView(
   options: BrowserContextOptions,
   work: (frame: Page | Frame, name: string, page: Page) => Promise<void>,
-  chosen: readonly Opened[] = views(),
+  { chosen = views(), tabs = 1 }: { chosen?: readonly Opened[]; tabs?: number } = {},
 ): Promise<void> {
   // The policy of the page lets no script of a test in.
   const context = await browser.newContext({
@@ -168,8 +170,9 @@ async function eachView(
   });
   await context.addInitScript({ content: carriedFontScript() });
   await context.addInitScript(watchShifts);
-  try {
-    for (const { name, url, sign } of chosen) {
+  const queue = chosen.values();
+  const openNext = async (): Promise<void> => {
+    for (const { name, url, sign } of queue) {
       const page = await context.newPage();
       page.setDefaultTimeout(PATIENCE_MS);
       await page.goto(url);
@@ -178,6 +181,9 @@ async function eachView(
       await work(frame, name, page);
       await page.close();
     }
+  };
+  try {
+    await Promise.all(Array.from({ length: tabs }, openNext));
   } finally {
     await context.close();
   }
@@ -217,11 +223,25 @@ async function violationsOf(frame: Page | Frame): Promise<readonly string[]> {
 /** How often a view is measured again before what is wrong counts: charts take a new width a moment later. */
 const MEASURES = 12;
 
+/**
+ * What is known not to fit: the title of the vertical axis of a curve is turned by 90 degrees, and has the room that letters of 11 px
+ * need beside the numbers of the axis.
+ */
+const isKnown = (one: string, writing: Writing): boolean =>
+  /^(text of 20 px|wide letters)$/.test(writing.name) &&
+  one.startsWith('over each other') &&
+  one.split('(text.? in .unit-axes)').length === 3;
+
 /** What does not fit into the window or its box. */
-async function misfits(frame: Page | Frame): Promise<readonly string[]> {
+async function misfits(
+  frame: Page | Frame,
+  isExcepted: (one: string) => boolean = () => false,
+): Promise<readonly string[]> {
   let found: readonly string[] = [];
   for (let measure = 0; measure < MEASURES; measure += 1) {
-    found = [...(await beyondWindow(frame)), ...(await wrongTexts(frame))];
+    found = [...(await beyondWindow(frame)), ...(await wrongTexts(frame))].filter(
+      (one) => !isExcepted(one),
+    );
     if (found.length === 0) break;
     await frame.waitForTimeout(250);
   }
@@ -291,9 +311,8 @@ it(
   'breaks no rule of axe, fits, is used by keys and does not move in any view',
   { timeout: LIMIT_MS },
   async () => {
-    const size = { viewport: { width: 1024, height: HEIGHT } };
     const wrong: string[] = [];
-    await eachView({ ...size, colorScheme: 'light' }, async (frame, name, page) => {
+    const check = async (frame: Page | Frame, name: string, page: Page): Promise<void> => {
       const found = [
         ...(await violationsOf(frame)),
         ...(await withoutKeys(frame)),
@@ -301,10 +320,11 @@ it(
         ...(await misfits(frame)),
       ];
       wrong.push(...found.map((one) => `${name}: ${one}`));
-      await eachDialog(page, name, async (_page, dialog) => {
+      await eachDialog(page, name, async (_, dialog) => {
         wrong.push(...(await violationsOf(page)).map((one) => `${dialog}: ${one}`));
       });
-    });
+    };
+    await eachView({ viewport: { width: 1024, height: HEIGHT } }, check, { tabs: TABS });
     expect(wrong).toEqual([]);
   },
 );
@@ -317,7 +337,7 @@ it('keeps its layout on a phone while it loads', { timeout: LIMIT_MS }, async ()
     async (frame, name) => {
       shifts[name] = await shiftOf(frame);
     },
-    chosen,
+    { chosen },
   );
   expect(Object.entries(shifts).filter(([, sum]) => sum >= MAX_SHIFT)).toEqual([]);
 });
@@ -379,24 +399,38 @@ longTest('breaks no rule of axe in any theme and width', { timeout: LONG_LIMIT_M
   expect(wrong).toEqual([]);
 });
 
-longTest('fits into any width, in any font', { timeout: LONG_LIMIT_MS }, async () => {
-  const wrong: string[] = [];
-  const missing = new Set<string>();
-  await eachView({}, async (frame, name, page) => {
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: HEIGHT });
-      for (const font of FONTS) {
-        if (!(await hasFont(frame, font))) {
-          missing.add(font);
-          continue;
-        }
-        await writeAs(frame, { name: font, css: `:root { --font: "${font}" !important; }` });
-        const found = await misfits(frame);
-        wrong.push(...found.map((one) => `${name}, ${width} px, ${font}: ${one}`));
-      }
-    }
+/** Fonts in which a page can be written here, and every way to write wider. */
+async function writingsFor(frame: Page | Frame): Promise<readonly Writing[]> {
+  const inFonts: Writing[] = [];
+  for (const name of FONTS)
+    if (await hasFont(frame, name))
+      inFonts.push({ name, css: `:root { --font: "${name}" !important; }` });
+  return [...inFonts, ...WRITINGS];
+}
+
+/** Opens everything that folds. */
+const unfold = (frame: Page | Frame): Promise<void> =>
+  frame.evaluate(() => {
+    for (const folded of document.querySelectorAll('details')) folded.open = true;
   });
-  if (missing.size > 0) console.log(`Not installed, so not measured: ${[...missing].join(', ')}`);
+
+longTest('fits into any width, in any font and language', { timeout: LONG_LIMIT_MS }, async () => {
+  const wrong: string[] = [];
+  for (const locale of ['en-US', 'de-DE'])
+    await eachView({ locale }, async (frame, name, page) => {
+      await unfold(frame);
+      const writings = await writingsFor(frame);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: HEIGHT });
+        for (const writing of writings) {
+          await writeAs(frame, writing);
+          const found = await misfits(frame, (one) => isKnown(one, writing));
+          wrong.push(
+            ...found.map((one) => `${name}, ${locale}, ${width} px, ${writing.name}: ${one}`),
+          );
+        }
+      }
+    });
   expect(wrong).toEqual([]);
 });
 
