@@ -65,6 +65,11 @@ export function withoutContext(key: string): string {
 /** Begins the context in the key of a series. No key contains it otherwise. */
 export const CONTEXT_START = ' {';
 
+/** Whether a name is a key as it is. */
+export function isKey(name: string): boolean {
+  return name.length <= MAX_NAME_CHARS && name.split('/').every((one) => SEGMENT.test(one));
+}
+
 /** A name inside a context. @throws {QuarkError} `invalid_input` */
 export function checkContextName(field: string, value: unknown): string {
   if (typeof value !== 'string' || !SEGMENT.test(value) || value.length > MAX_NAME_CHARS)
@@ -174,6 +179,22 @@ export function toLabel(text: string): string | undefined {
     .replace(/\p{Surrogate}/gu, '')
     .trimEnd();
   return label === '' ? undefined : label;
+}
+
+/** A name as a key: what a key may not hold becomes "_". Undefined where nothing is left of it. */
+export function toKey(name: string): string | undefined {
+  const segments = name
+    .split(/[/\\]+/)
+    .map((segment) =>
+      segment
+        .trim()
+        .replace(/[^A-Za-z0-9._-]+/g, '_')
+        .replace(/^[^A-Za-z0-9]+/, '')
+        .replace(/_+$/, ''),
+    )
+    .filter((segment) => segment !== '');
+  const key = segments.join('/').slice(0, MAX_NAME_CHARS);
+  return key === '' ? undefined : key;
 }
 
 /** The name that a framework gives a layer or parameter; empty for the model itself. @throws {QuarkError} `invalid_input` */

@@ -2,7 +2,7 @@ import { checkInstant, checkOptionNames, isGiven } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
-import { parseKey, type KeyParts } from '../base/names.ts';
+import { isKey, parseKey, toKey, type KeyParts } from '../base/names.ts';
 import { contextKey, contextOf, contextText, type MetricContext } from '../base/series-key.ts';
 import { literal, optional, readOptions } from '../base/options.ts';
 import { metricTable } from '../records/metric.ts';
@@ -34,6 +34,11 @@ export type NonFinitePolicy = (typeof NON_FINITE_POLICIES)[number];
 
 /** Options of {@link MetricsLogger}. */
 export type MetricsLoggerOptions = WriterOptions & {
+  /**
+   * `map` records a name that is no key, such as `Loss (val): %`, under the key that importers give it, `Loss_val`, with one
+   * `metric_renamed` event that has the name. Two names with one key are refused. Default: `reject`, which throws.
+   */
+  readonly names?: 'reject' | 'map';
   /**
    * `store` stores NaN and infinities as they are and records one `non_finite_metric` event a key; `reject` throws.
    * Default: `reject` in strict mode, `store` else.
@@ -100,6 +105,8 @@ export class MetricsLogger implements AsyncDisposable {
   /** Texts of contexts that nobody can change. */
   readonly #contexts = new WeakMap<object, string>();
   readonly #rejectsNonFinite: boolean;
+  /** The name that each key stands for; undefined where names are not mapped. */
+  readonly #names: Map<string, string> | undefined;
   readonly #aggregates: ReturnType<typeof checkAggregates> | undefined;
   /** By the numbers of their keys. */
   readonly #aggregators = new Map<number, MetricAggregator>();
@@ -110,12 +117,14 @@ export class MetricsLogger implements AsyncDisposable {
    */
   constructor(session: TrainingSession | RunContext, options: MetricsLoggerOptions = {}) {
     this.#handle = handleOf(session);
-    const { aggregate, nonFinite, ...writerOptions } = readOptions('options', options, {
+    const { aggregate, names, nonFinite, ...writerOptions } = readOptions('options', options, {
       aggregate: optional(checkAggregates),
+      names: literal(['reject', 'map'] as const, 'reject'),
       nonFinite: literal(NON_FINITE_POLICIES, this.#handle.strictMode ? 'reject' : 'store'),
       ...WRITER_RULES,
     });
     this.#rejectsNonFinite = nonFinite === 'reject';
+    this.#names = names === 'map' ? new Map() : undefined;
     this.#aggregates = aggregate;
     this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions, {
       finish: () => this.#aggregators.forEach((aggregator) => aggregator.finish()),
@@ -337,7 +346,7 @@ export class MetricsLogger implements AsyncDisposable {
         metric,
         'the name of one metric; logMany() takes { loss: 0.5, acc: 0.9 }',
       );
-    const parts = parseKey('metric', metric, namespace);
+    const parts = this.#partsOf(metric, namespace);
     const entry = this.#newKey(parts, options.context);
     this.#keys.set(text, entry);
     const settings = this.#aggregates?.get(entry.key) ?? this.#aggregates?.get(parts.key);
@@ -352,6 +361,26 @@ export class MetricsLogger implements AsyncDisposable {
     });
     this.#aggregators.set(entry.id, aggregator);
     return entry;
+  }
+
+  #partsOf(metric: string, namespace: string | null | undefined): KeyParts {
+    if (this.#names === undefined || typeof metric !== 'string')
+      return parseKey('metric', metric, namespace);
+    const name = isGiven(namespace) ? `${namespace}/${metric}` : metric;
+    const parts = parseKey('metric', isKey(name) ? name : (toKey(name) ?? name));
+    const known = this.#names.get(parts.key);
+    if (known !== undefined && known !== name)
+      throw invalidInput('metric', name, `another name than ${known}, whose key is ${parts.key}`);
+    this.#names.set(parts.key, name);
+    if (known === undefined && name !== parts.key)
+      this.#handle.notify({
+        eventType: 'metric_renamed',
+        severity: 'info',
+        step: null,
+        epoch: null,
+        payload: { metric_key: parts.key, name: name.slice(0, 4096) },
+      });
+    return parts;
   }
 
   #newKey(

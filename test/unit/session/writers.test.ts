@@ -198,6 +198,36 @@ describe('flushing', () => {
     expect(Array.from(columns.values)).toEqual(Array.from({ length: 70 }, (_, i) => i));
   });
 
+  test('names that are no keys are mapped on request, and their originals are events', async () => {
+    const strict = new MetricsLogger(session);
+    expect(() => strict.log('Loss (val): %', 1, { step: 0 })).toThrow(/segments joined by/);
+    const metrics = new MetricsLogger(session, { names: 'map' });
+    for (const step of [0, 1]) {
+      metrics.log('Loss (val): %', step, { step });
+      metrics.log('top 5', step, { step, namespace: 'my eval', context: { subset: 'val' } });
+      metrics.log('train/loss_', step, { step });
+    }
+    // A second name of a key would be another series in the same one.
+    expect(() => metrics.log('Loss [val]', 1, { step: 2 })).toThrow(
+      /another name than Loss \(val\): %/,
+    );
+    for (const nothing of ['(%)', ''])
+      expect(() => metrics.log(nothing, 1, { step: 2 })).toThrow(
+        expect.objectContaining({ code: 'invalid_input' }),
+      );
+    await session.flush();
+    const records = await metrics.read();
+    expect(new Set(records.map(({ metricKey }) => metricKey))).toEqual(
+      new Set(['Loss_val', 'my_eval/top_5 {subset=val}', 'train/loss_']),
+    );
+    const reader = await openRun(session.store, session.runId);
+    const renamed = await reader.readEvents({ eventType: 'metric_renamed' });
+    expect(renamed.map(({ payload }) => [payload['metric_key'], payload['name']])).toEqual([
+      ['Loss_val', 'Loss (val): %'],
+      ['my_eval/top_5', 'my eval/top 5'],
+    ]);
+  });
+
   test('a closed logger refuses, and an ended run too', async () => {
     const metrics = new MetricsLogger(session);
     metrics.log('a', 1, { step: 0 });

@@ -1,5 +1,5 @@
 /** Metric names of other tools, and the conventional keys that stand for them. */
-import { MAX_NAME_CHARS } from '../../../base/names.ts';
+import { toKey } from '../../../base/names.ts';
 
 /** A rule of the table: a name, or a pattern whose groups may be used in the key as `$1`. */
 export type KeyRule = {
@@ -120,19 +120,3 @@ function patternOf(pattern: RegExp): RegExp {
 }
 
 const PATTERNS = new WeakMap<RegExp, RegExp>();
-
-/** A name as a key: what a key may not hold becomes "_". */
-function toKey(name: string): string | undefined {
-  const segments = name
-    .split(/[/\\]+/)
-    .map((segment) =>
-      segment
-        .trim()
-        .replace(/[^A-Za-z0-9._-]+/g, '_')
-        .replace(/^[^A-Za-z0-9]+/, '')
-        .replace(/_+$/, ''),
-    )
-    .filter((segment) => segment !== '');
-  const key = segments.join('/').slice(0, MAX_NAME_CHARS);
-  return key === '' ? undefined : key;
-}
