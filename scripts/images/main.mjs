@@ -34,8 +34,8 @@ const { values: options, positionals: only } = parseArgs({
 });
 const isWanted = (name) => only.length === 0 || only.includes(name);
 
-/** What is done on a view before its images are taken. */
-const PREPARE = {
+/** What is done on a view before each of its images: another theme draws the charts again, without the pointer's readout. */
+const POINT = {
   run: (page) =>
     page
       .locator('.panel .u-over')
@@ -83,8 +83,8 @@ class Camera {
     this.#context = context;
   }
 
-  /** Opens an address and hands the page over, once `sign` is there, to `work`; then takes both images of it. */
-  async take(name, url, { sign, work, height = SIZE.height }) {
+  /** Opens an address and hands the page over, once `sign` is there, to `work`; then takes both images of it, after `point`. */
+  async take(name, url, { sign, work, point, height = SIZE.height }) {
     if (!isWanted(name)) return;
     const page = await this.#context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
@@ -96,6 +96,12 @@ class Camera {
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
       await atRest(page);
+      if (point !== undefined) {
+        // The pointer has to move to be noticed.
+        await page.mouse.move(0, 0);
+        await point(page);
+        await atRest(page);
+      }
       await this.#write(page, `${name}-${colorScheme}.webp`);
     }
     console.log(`${name} (${++this.count})`);
@@ -184,7 +190,8 @@ async function takeAll(camera, { store, ids, folder }, closers) {
     if (!WITHOUT.has(name))
       await camera.take(name, at(hash), {
         sign,
-        work: FROM_TOP.has(name) ? PREPARE[name] : showTab,
+        work: FROM_TOP.has(name) ? undefined : showTab,
+        point: POINT[name],
         height: HEIGHTS[name],
       });
   await camera.take('palette', at('#/'), { sign: '.run-row .spark path', work: openPalette });
