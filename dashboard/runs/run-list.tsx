@@ -10,6 +10,7 @@ import { formatCount } from '../parts/format.ts';
 import { LazyView } from '../parts/lazy-view.tsx';
 import { ErrorNotice, Warning } from '../parts/notices.tsx';
 import { t, tn } from '../parts/t.ts';
+import { whenQuiet } from '../parts/turns.ts';
 import { galleryProblems, source, type SourceId } from '../sources/sources.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { differingPaths, withAhead, type ColumnLayout } from './model/columns.ts';
@@ -93,7 +94,10 @@ function Listed(props: ListProps & { readonly isArchive: boolean }): JSX.Element
   const table = useTable(store, data, list, shownLayout);
   const isShown = table.model.value !== undefined;
   useEffect(() => {
-    if (isShown) props.onShown?.();
+    if (!isShown) return;
+    props.onShown?.();
+    // The first order by loss and the first query need them, and a store takes a while to count them.
+    void whenQuiet().then(known.want);
   }, [isShown]);
   const dialog = useSignal<ListDialog | undefined>(undefined);
   const handle = useRef<TableHandle | null>(null);

@@ -20,7 +20,7 @@ import { lossKey } from '../../charts/group.ts';
 import { importOf, runNames } from '../../parts/run-name.ts';
 import { offeredSmallCurves, type ReadSmallCurves } from '../../series/small-curves.ts';
 import { LOSS_PATH } from './columns.ts';
-import type { ChosenFacets, FacetValue } from './facet-text.ts';
+import { NO_FACETS, type ChosenFacets, type FacetValue } from './facet-text.ts';
 import { MAX_ORDER_KEYS, type OrderKey } from './list-order.ts';
 
 /** Which runs. */
@@ -95,10 +95,11 @@ async function withImports(store: Store, rows: readonly FoundRun[]): Promise<rea
  * @param isOfFiles whether its runs are those of dropped files
  */
 export function tableData(store: Store, isOfFiles: boolean = false): TableData {
+  const columnsOf = rememberedColumns(store);
   let loss: Promise<string> | undefined;
   const pathOf = async (path: string): Promise<string> => {
     if (path !== LOSS_PATH) return path;
-    loss ??= lossPath(store);
+    loss ??= lossPath(store, columnsOf);
     return loss;
   };
   return {
@@ -121,7 +122,7 @@ export function tableData(store: Store, isOfFiles: boolean = false): TableData {
     },
     rowsOf: (ids, columns) => rowsById(store, ids, columns),
     ids: async (scope) => (await findRunIds(store, { ...scopeOf(scope), limit: MAX_PICKED })).ids,
-    columns: async (scope) => (await findRunColumns(store, scopeOf(scope))).columns,
+    columns: columnsOf,
     facets: (scope, by) => findRunFacets(store, { ...scopeOf(scope), by }),
     groups: async (scope, path, numbers) => {
       const of = await Promise.all(numbers.map(pathOf));
@@ -186,9 +187,38 @@ function withLoss(row: FoundRun, path: string): FoundRun {
   };
 }
 
-/** The last value of the loss that most runs have. */
-async function lossPath(store: Store): Promise<string> {
-  const { columns } = await findRunColumns(store, { list: 'any' });
+/** Columns of a list that nothing is chosen from: an order by loss, the query line and the choice of columns ask for the same ones. */
+const COLUMNS_FOR_MS = 30_000;
+
+type ReadColumns = TableData['columns'];
+
+/** Reads columns; those of whole lists once in {@link COLUMNS_FOR_MS}. A read that fails is not remembered. */
+function rememberedColumns(store: Store): ReadColumns {
+  const known = new Map<
+    string,
+    { readonly read: ReturnType<ReadColumns>; readonly atMs: number }
+  >();
+  return async (scope) => {
+    const asked = scopeOf(scope);
+    const found = known.get(scope.list);
+    if (asked.where === undefined && found !== undefined) {
+      if (performance.now() - found.atMs < COLUMNS_FOR_MS) return found.read;
+    }
+    const read = findRunColumns(store, asked).then(({ columns }) => columns);
+    if (asked.where === undefined) {
+      known.set(scope.list, { read, atMs: performance.now() });
+      read.catch(() => known.delete(scope.list));
+    }
+    return read;
+  };
+}
+
+/** The last value of the loss that most runs have: of the list, or of all runs where that has no metrics. */
+async function lossPath(store: Store, columnsOf: ReadColumns): Promise<string> {
+  const active = await columnsOf({ list: 'active', line: '', facets: NO_FACETS });
+  const columns = active.some(({ kind }) => kind === 'metric')
+    ? active
+    : (await findRunColumns(store, { list: 'any' })).columns;
   const keysByRuns = new Map<number, string[]>();
   for (const { kind, path, runs } of columns) {
     if (kind !== 'metric') continue;
