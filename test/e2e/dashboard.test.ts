@@ -167,6 +167,8 @@ describe('the dashboard', () => {
     await page.getByRole('heading', { name: 'second', level: 1 }).waitFor();
     expect(new URL(page.url()).hash).toBe(`#/runs/${second.runId}`);
 
+    // Keys zoom what is drawn.
+    await expect.poll(() => pointCount(page, 'loss', 'train/loss')).toBe(STEPS);
     await panel(page, 'loss').locator('.chart').focus();
     const showAll = page.getByRole('button', { name: 'Show all' });
     expect(await showAll.isDisabled()).toBe(true);
