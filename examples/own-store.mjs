@@ -113,7 +113,7 @@ export async function openJournal(uri, { clock = { now: () => Date.now() } } = {
           await front.close();
         };
       // What answers at once cannot wait for its turn, and notes are no part of this store.
-      if (name === 'appendSegmentsNow' || name === 'putBlobNow') return undefined;
+      if (['appendSegmentsNow', 'updateRunNow', 'putBlobNow'].includes(name)) return undefined;
       if (name === 'notes' || name === 'then') return undefined;
       if (typeof memory[name] !== 'function') return memory[name];
       return async (...args) => {

@@ -172,7 +172,7 @@ function ComparedCharts(props: ChartsProps): JSX.Element {
             ? {}
             : { hrefOf: (key) => hrefOf({ kind: 'run', runId: comparedCurve(key).owner }) }),
         }}
-        refusal={writingRefusal(store, t('save views'))}
+        refusal={writingRefusal(store, t('save views'), runs.summaries[0]?.run.projectName)}
       />
     </div>
   );

@@ -199,7 +199,7 @@ export class LateRunStore {
         const opened = this.#opened;
         if (opened !== undefined && member === 'appendSegmentsNow') return this.#appendNow(opened);
         if (opened !== undefined && member === 'updateRunNow')
-          return this.#isStored ? opened.updateRunNow?.bind(opened) : undefined;
+          return this.#appendNow(opened) && opened.updateRunNow?.bind(opened);
         if (Object.hasOwn(own, member)) return Reflect.get(own, member);
         if (opened !== undefined) {
           const store = this.#limited ?? opened;
