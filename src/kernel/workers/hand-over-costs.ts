@@ -41,8 +41,11 @@ const MOST_TRIALS = 12;
 /** Until calls have been measured: a wake-up, or a message. */
 const RING_MS = 0.02;
 const MESSAGE_MS = 0.3;
-/** To describe a part of a step, and to read its answer. */
-const STEP_PART_MS = 0.003;
+/**
+ * To describe a part of a step and to read its answer, with its share of the wake-up and of the rows that wait for it. A tensor that is
+ * computed in less stays: handing over the small tensors of a step of a millisecond made the training slower.
+ */
+const STEP_PART_MS = 0.02;
 /** Calls of a size that are remembered: a median of so many is not moved by a pause of the thread. */
 const MEMORY = 9;
 /** After so many calls that stay here, one that was handed over is forgotten, so that handing over is tried again one day. */
