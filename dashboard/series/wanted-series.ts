@@ -12,7 +12,7 @@ import { SeriesSet, type SampleSeries } from './series.ts';
 const OVERVIEW_KEYS = 8;
 /** Metrics whose samples are read at a time: what comes onto the screen waits for no more. */
 const WHOLE_KEYS = 4;
-/** How long nothing new has come onto the screen before all samples of what is there are read, in milliseconds. */
+/** Delay after the last metric became visible until the samples of the visible metrics are read, in milliseconds. */
 const SETTLED_MS = 400;
 /** How long other requests wait for charts to come onto the screen, in milliseconds. */
 const FIRST_MS = 3_000;

@@ -187,7 +187,7 @@ function withLoss(row: FoundRun, path: string): FoundRun {
   };
 }
 
-/** Columns of a list that nothing is chosen from: an order by loss, the query line and the choice of columns ask for the same ones. */
+/** How long the columns of an unfiltered list are reused, in milliseconds: an order by loss, the query line and the choice of columns need the same ones. */
 const COLUMNS_FOR_MS = 30_000;
 
 type ReadColumns = TableData['columns'];

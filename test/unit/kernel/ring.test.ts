@@ -129,7 +129,7 @@ test('what a worker cannot do is done here, and says what is wrong', () => {
   expect(ring.open).toEqual([]);
 });
 
-test('a dropped job is told to nobody, whoever has it', () => {
+test('a dropped job reports no answer, whether it is queued, running or done', () => {
   const { ring, told, add, claim, finish } = ringOf(4096);
   const [waiting, begun, done] = [add(1), add(2), add(3)];
   if (waiting === undefined || begun === undefined || done === undefined) throw new Error('no job');
