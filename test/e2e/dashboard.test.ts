@@ -1,6 +1,6 @@
 /** The dashboard on a store that the server of the package serves. */
 import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright';
+import type { Browser, Page, Request } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   createMemoryStore,
@@ -398,15 +398,8 @@ describe('the dashboard', () => {
 
   it('is small, and leaves TensorFlow.js to the training page', { timeout: LIMIT_MS }, async () => {
     const scripts: Promise<number>[] = [];
-    const answers: { readonly startedMs: number; readonly bytes: Promise<number> }[] = [];
-    page.on('requestfinished', (request) => {
-      const bytes = request
-        .sizes()
-        .then(
-          ({ responseBodySize, responseHeadersSize }) => responseBodySize + responseHeadersSize,
-        );
-      answers.push({ startedMs: request.timing().startTime, bytes });
-    });
+    const finished: Request[] = [];
+    page.on('requestfinished', (request) => finished.push(request));
     await page.addInitScript(() => {
       const began = performance.timeOrigin;
       const observer = new MutationObserver(() => {
@@ -426,8 +419,13 @@ describe('the dashboard', () => {
     await page.locator('.run-row').waitFor();
     const firstRowMs = Number(await page.locator('html').getAttribute('data-first-row-ms'));
     // What the first row waits for, as it comes over the wire, with what it asks the service; more is loaded ahead behind it.
-    const before = answers.filter(({ startedMs }) => startedMs < firstRowMs);
-    const sizes = await Promise.all(before.map(({ bytes }) => bytes));
+    const before = finished.filter((request) => request.timing().startTime < firstRowMs);
+    const sizes = await Promise.all(
+      before.map(async (request) => {
+        const { responseBodySize, responseHeadersSize } = await request.sizes();
+        return responseBodySize + responseHeadersSize;
+      }),
+    );
     expect(sizes.length).toBeGreaterThan(4);
     expect(sizes.length).toBeLessThanOrEqual(8);
     const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
