@@ -9,7 +9,7 @@ import { nextTask } from '../../base/next-task.ts';
 import type { PairData, TensorData } from '../../kernel/kernel.ts';
 import type { Kernels } from '../../kernel/tensor/kernels.ts';
 import { isFloat, sizeOf, summaryOf } from '../../kernel/tensor/reductions.ts';
-import type { StepAnswer, StepHandOver, StepJob } from '../../kernel/tensor/step-hand-over.ts';
+import type { StepParts } from '../../kernel/tensor/step-parts.ts';
 import {
   cosineBetween,
   findChange,
@@ -63,9 +63,8 @@ export class ProbeWork {
   #batch: DeviceBatch | undefined;
   #deviceDone: ((result: DeviceResult) => void)[] = [];
   #isDiscarded = false;
-  /** What was handed to a worker in the step. */
-  #handed: StepJob[] = [];
-  #handedTo: StepHandOver | undefined;
+  /** What is handed to workers. */
+  #parts: StepParts | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(kernels: KernelAccess, source: ModelSource, now: () => number) {
@@ -91,12 +90,8 @@ export class ProbeWork {
     if (data === undefined) {
       this.#onDevice((batch) => batch.summarize(tensor, request), 'summary', done);
     } else if (
-      this.#handOver(data.length, (steps) =>
-        steps.summarize(
-          { data, shape: tensor.shape, dtype: tensor.dtype },
-          request,
-          this.#answer(done),
-        ),
+      this.#handOver(data.length, (parts) =>
+        parts.summarize(stepTensor(tensor, data), request, done),
       )
     ) {
       // Told by a later poll.
@@ -146,7 +141,9 @@ export class ProbeWork {
       this.#onDevice((batch) => batch.compare(first, second), 'cosine', done);
     } else if (a !== undefined && b !== undefined && isFloat(a) && isFloat(b)) {
       if (a.length !== b.length || a.constructor !== b.constructor) return;
-      if (this.#handOver(a.length, (steps) => steps.cosine(a, b, this.#answer(done)))) {
+      const one = { data: a, source: first };
+      const two = { data: b, source: second };
+      if (this.#handOver(a.length, (parts) => parts.cosine(one, two, done))) {
         // Told by a later poll.
       } else if (this.#fits(a.length, STATS_NS)) {
         done(cosineBetween(this.#kernels.inline, a, b));
@@ -162,7 +159,7 @@ export class ProbeWork {
    * else a promise that ends with the last result.
    */
   finish(): Promise<void> | undefined {
-    if (this.#handed.length > 0) this.#handedTo?.publish();
+    this.#parts?.publish();
     if (this.#batch === undefined && this.#later.length === 0) return undefined;
     return this.#finishLater();
   }
@@ -174,8 +171,7 @@ export class ProbeWork {
     this.#batch = undefined;
     for (const { tensors } of this.#later) tensors.forEach(release);
     this.#later = [];
-    this.#handedTo?.drop(this.#handed);
-    this.#handed = [];
+    this.#parts?.drop();
   }
 
   /** Whether every result has been delivered. */
@@ -185,14 +181,14 @@ export class ProbeWork {
 
   /** Whether every result of what was handed over has been delivered. */
   get isHandedComplete(): boolean {
-    return this.#handed.every(({ isSettled }) => isSettled);
+    return this.#parts === undefined || this.#parts.isComplete;
   }
 
   /** Delivers what workers have found. @throws what a reduction threw */
   poll(): void {
     if (this.isHandedComplete) return;
     const began = this.#now();
-    this.#handedTo?.poll();
+    this.#kernels.steps?.poll();
     this.#spentMs += this.#now() - began;
     this.#throwFailure();
   }
@@ -200,14 +196,14 @@ export class ProbeWork {
   /** Reduces on this thread what was handed over and not done. @throws what a reduction threw */
   finishHere(): void {
     const began = this.#now();
-    this.#handedTo?.finishHere(this.#handed);
+    this.#parts?.finishHere();
     this.#spentMs += this.#now() - began;
     this.#throwFailure();
   }
 
   /** Resolves once what was handed over has been delivered. @throws what a reduction threw */
   async settle(): Promise<void> {
-    await this.#handedTo?.settle(this.#handed);
+    await this.#parts?.settle();
     this.#throwFailure();
   }
 
@@ -326,11 +322,12 @@ export class ProbeWork {
     done: (change: ChangeSummary) => void,
   ): void {
     const { data: was } = before;
-    const tensor = { data: now, shape: after.shape, dtype: after.dtype };
     if (
       isFloat(was) &&
       was.constructor === now.constructor &&
-      this.#handOver(now.length, (steps) => steps.change(tensor, was, request, this.#answer(done)))
+      this.#handOver(now.length, (parts) =>
+        parts.change(stepTensor(after, now), stepTensor(before.tensor, was), request, done),
+      )
     )
       return;
     if (this.#fits(now.length, CHANGE_NS + histogramNs(now.length, request))) {
@@ -343,23 +340,13 @@ export class ProbeWork {
   }
 
   /** Hands a part of the step to a worker, where that takes less time than doing it. */
-  #handOver(length: number, hand: (steps: StepHandOver) => StepJob | undefined): boolean {
+  #handOver(length: number, hand: (parts: StepParts) => boolean): boolean {
     const { steps } = this.#kernels;
     if (steps === undefined || length === 0 || length > MAX_INLINE_LENGTH) return false;
-    const job = hand(steps);
-    if (job === undefined) return false;
-    this.#handedTo = steps;
-    this.#handed.push(job);
-    return true;
-  }
-
-  #answer<T>(done: (result: T) => void): StepAnswer<T> {
-    return {
-      done,
-      failed: (error) => {
-        this.#failure ??= { error };
-      },
-    };
+    this.#parts ??= steps.open((error) => {
+      this.#failure ??= { error };
+    });
+    return hand(this.#parts);
   }
 
   #throwFailure(): void {
@@ -367,6 +354,11 @@ export class ProbeWork {
     this.#failure = undefined;
     if (failure !== undefined) throw failure.error;
   }
+}
+
+/** A tensor as it is handed over. */
+function stepTensor<D extends TensorData>(source: TensorRef, data: D) {
+  return { data, shape: source.shape, dtype: source.dtype, source };
 }
 
 function histogramNs(length: number, { histogram }: ReductionRequest): number {

@@ -2,7 +2,7 @@
 import { jsKernel } from '../../kernel/tensor/js-kernel.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { createKernels, type Kernels } from '../../kernel/tensor/kernels.ts';
-import type { StepHandOver } from '../../kernel/tensor/step-hand-over.ts';
+import { handOverOf, type StepHandOver } from '../../kernel/tensor/step-hand-over.ts';
 
 /** The kernels as a probe uses them. */
 export interface KernelAccess {
@@ -23,7 +23,7 @@ export function accessKernels(given: Kernels | undefined): KernelAccess {
   if (given !== undefined)
     return {
       inline: given.inline,
-      steps: given.steps,
+      steps: handOverOf(given),
       loaded: Promise.resolve(given),
       release: () => undefined,
     };
@@ -33,7 +33,8 @@ export function accessKernels(given: Kernels | undefined): KernelAccess {
   let inline: Kernel = jsKernel;
   let steps: StepHandOver | undefined;
   void own.loaded.then((kernels) => {
-    ({ inline, steps } = kernels);
+    ({ inline } = kernels);
+    steps = handOverOf(kernels);
   });
   let isReleased = false;
   return {

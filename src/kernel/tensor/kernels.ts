@@ -55,7 +55,6 @@ import { loadKernel } from './load.ts';
 import { mergeTensorPairStats, mergeTensorStats } from './results.ts';
 import { outLengthOf, tensorRingCodec } from './ring-codec.ts';
 import { sampleTensor } from './sampling.ts';
-import { StepHandOver } from './step-hand-over.ts';
 import { TENSOR_WORKER } from './tensor-worker.ts';
 import type { Loaded } from '../twins.ts';
 import { mergeTensorUnitStats } from './unit-results.ts';
@@ -74,8 +73,6 @@ export async function createKernels(config: KernelsConfig = {}): Promise<Kernels
 export class Kernels implements AsyncDisposable {
   /** The kernel of the calling thread, for those who want an answer at once. */
   readonly inline: Kernel;
-  /** Hands over what probes ask, where there is a ring. @internal */
-  readonly steps: StepHandOver | undefined;
   readonly #settings: KernelsSettings;
   readonly #loaded: Loaded<Kernel>;
   readonly #dispatcher: Dispatcher<TensorJob, KernelResult>;
@@ -94,9 +91,11 @@ export class Kernels implements AsyncDisposable {
       codec: tensorRingCodec(kernel),
       compute: (data) => kernel.tensorStats(data),
     });
-    const { ring } = this.#dispatcher;
-    this.steps =
-      ring === undefined ? undefined : new StepHandOver(ring.crew, ring.costs, ring.fromCost);
+  }
+
+  /** The ring, for what probes ask. @internal */
+  get ring(): Dispatcher<TensorJob, KernelResult>['ring'] {
+    return this.#dispatcher.ring;
   }
 
   /**

@@ -10,7 +10,7 @@ import {
   type TensorType,
   type TensorUnitStats,
 } from '../kernel.ts';
-import { answerSummary, FIRST_SUMMARY } from './summary-codec.ts';
+import { answerSummaries, PART_NUMBERS } from './summary-codec.ts';
 import { readStats, STATS_NUMBERS, statsNumbers } from './stats-numbers.ts';
 import { JOB_CALL } from '../workers/ring/ring-memory.ts';
 import type { RingCodec } from '../workers/ring-crew.ts';
@@ -25,6 +25,9 @@ const TYPE = JOB_CALL + 1;
 const LENGTH = JOB_CALL + 2;
 const BYTE_OFFSET = JOB_CALL + 3;
 const OPTIONS = JOB_CALL + 4;
+
+/** The operation of a job that is about a table of parts: where the table begins, in bytes, and how many parts it has, follow. */
+const SUMMARIES = 16;
 
 /** Before the counts. */
 const HISTOGRAM_NUMBERS = 10;
@@ -43,8 +46,10 @@ export function tensorRingCodec(kernel: Kernel): RingCodec<TensorJob, KernelResu
 /** Does the jobs of a ring with a kernel: calls, and what probes ask. */
 export function tensorAnswer(kernel: Kernel): RingAnswer {
   return (numbers, buffer, out) => {
-    if ((numbers[OPERATION] ?? 0) >= FIRST_SUMMARY) {
-      answerSummary(kernel, numbers, buffer, out);
+    if (numbers[OPERATION] === SUMMARIES) {
+      const [tableAt = 0, parts = 0] = numbers.subarray(OPERATION + 1);
+      const table = new Float64Array(buffer, tableAt, parts * PART_NUMBERS);
+      answerSummaries(kernel, table, buffer, out);
       return;
     }
     const type = TENSOR_TYPES[numbers[TYPE] ?? 0] ?? 'float32';
@@ -55,6 +60,13 @@ export function tensorAnswer(kernel: Kernel): RingAnswer {
       out,
     );
   };
+}
+
+/** Describes a job about a table of parts. */
+export function describeTable(tableAt: number, parts: number, numbers: Float64Array): void {
+  numbers[OPERATION] = SUMMARIES;
+  numbers[OPERATION + 1] = tableAt;
+  numbers[OPERATION + 2] = parts;
 }
 
 /** Numbers of the result of a call; those of statistics at least, which a histogram may need first. */

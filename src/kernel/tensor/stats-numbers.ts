@@ -1,5 +1,6 @@
 /** Statistics as a list of numbers, and back. */
 import type { TensorStats } from '../kernel.ts';
+import type { TensorHistogram, TensorSummary } from './summaries.ts';
 
 /** How many there are. */
 export const STATS_NUMBERS = 18;
@@ -56,5 +57,32 @@ export function readStats(
     threshold,
     saturatedCount: threshold === null ? null : at(16),
     saturatedRatio: threshold === null ? null : at(17),
+  };
+}
+
+/** The summary of numbers that begin at `at`: that of the statistics, without an object for them. */
+export function summaryOfNumbers(
+  out: Float64Array,
+  at: number,
+  hasThreshold: boolean,
+  deadUnits: Uint8Array | null,
+  histogram: TensorHistogram | null,
+): TensorSummary {
+  const elementCount = out[at] ?? 0;
+  const finiteCount = out[at + 1] ?? 0;
+  const known = (index: number): number | null => (finiteCount > 0 ? (out[at + index] ?? 0) : null);
+  return {
+    elementCount,
+    nonFiniteCount: elementCount - finiteCount,
+    mean: known(6),
+    variance: known(7),
+    std: known(8),
+    l2Norm: out[at + 10] ?? 0,
+    min: known(12),
+    max: known(13),
+    nearZeroRatio: known(15),
+    saturatedRatio: hasThreshold ? known(17) : null,
+    deadUnits,
+    histogram,
   };
 }

@@ -2,36 +2,14 @@
  * Hands the tensors of a probed step to the workers, without a promise for each and without a turn of the event loop: each is copied once,
  * all are told of by one wake-up, and what was found is told when the training thread next passes by.
  */
-import { checkTensor } from './checks.ts';
-import type { PairData, TensorData, TensorType } from '../kernel.ts';
-import { typeOption } from './reductions.ts';
-import {
-  describeSummary,
-  readCosine,
-  readFound,
-  summaryOutLength,
-  type SummaryJob,
-} from './summary-codec.ts';
-import type { ChangeSummary, ReductionRequest, TensorSummary } from './summaries.ts';
+import type { TensorData } from '../kernel.ts';
+import type { Kernels } from './kernels.ts';
+import { StepParts } from './step-parts.ts';
+import type { SummaryJob } from './summary-codec.ts';
+import type { ReductionRequest } from './summaries.ts';
 import type { HandOverCosts } from '../workers/hand-over-costs.ts';
-import type { RingCrew } from '../workers/ring-crew.ts';
-import type { RingJob } from '../workers/ring/ring.ts';
-
-/** A tensor as a probe has it. */
-export type StepTensor = {
-  readonly data: TensorData;
-  readonly shape: readonly number[];
-  readonly dtype: string;
-};
-
-/** A part of a step that was handed over. */
-export type StepJob = RingJob;
-
-/** What a job gives, and what becomes of it when it fails. */
-export type StepAnswer<T> = {
-  readonly done: (result: T) => void;
-  readonly failed: (error: unknown) => void;
-};
+import type { RingCrew, RingSpace } from '../workers/ring-crew.ts';
+import type { NewRingJob, RingJob } from '../workers/ring/ring.ts';
 
 /** What one element costs, as statistics of so many bytes of float32 do. */
 const STATS_COST = 4;
@@ -46,20 +24,33 @@ const HISTOGRAM_CALL_MS = 0.004;
 /** The part of a crew that is needed. */
 type StepCrew = Pick<
   RingCrew<never, unknown>,
-  'isServed' | 'offer' | 'publish' | 'poll' | 'takeOver' | 'drop' | 'settle'
+  'isServed' | 'space' | 'release' | 'offer' | 'publish' | 'poll' | 'takeOver' | 'drop' | 'settle'
 >;
 
-/** Wake-ups that are remembered, and how long one may take: where all processors are busy, the worker takes that of its waker. */
-const WAKES = 5;
-const MOST_WAKE_MS = 0.3;
+/** Steps that are remembered: where all processors are busy, the worker takes that of its waker. */
+const STEPS = 5;
 /** After that, so many parts are done on the training thread until a wake-up is tried again. */
 const PARTS_TO_WAIT = 2000;
+
+const known = new WeakMap<Kernels, StepHandOver | null>();
+
+/** Hands over what probes ask of these kernels; undefined where they have no ring. */
+export function handOverOf(kernels: Kernels): StepHandOver | undefined {
+  let steps = known.get(kernels);
+  if (steps === undefined) {
+    const { ring } = kernels;
+    steps = ring === undefined ? null : new StepHandOver(ring.crew, ring.costs, ring.fromCost);
+    known.set(kernels, steps);
+  }
+  return steps ?? undefined;
+}
 
 export class StepHandOver {
   readonly #crew: StepCrew;
   readonly #costs: HandOverCosts | undefined;
   readonly #fromCost: number;
-  #wakesMs: number[] = [];
+  /** Milliseconds by which a wake-up took longer than everything that was handed over with it would have taken here. */
+  #lostMs: number[] = [];
   #waits = 0;
 
   /** @param fromCost from which cost on work is handed over, where that is not measured */
@@ -69,58 +60,63 @@ export class StepHandOver {
     this.#fromCost = fromCost;
   }
 
-  /** Numbers of a tensor. Undefined where it is to be computed on the training thread. */
-  summarize(
-    tensor: StepTensor,
-    request: ReductionRequest,
-    { done, failed }: StepAnswer<TensorSummary>,
-  ): StepJob | undefined {
-    const { data, dtype } = tensor;
-    const cost = data.length * (STATS_COST + (request.unitAxis === null ? 0 : UNIT_COST));
-    if (!this.#pays(cost, data.byteLength, data.length, request)) return undefined;
-    const type = checkTensor(data, typeOption(data, dtype));
-    const job = { kind: 'summary', type, shape: tensor.shape, request } as const;
-    return this.#post(job, [data], {
-      done: (out) => done(readFound(job, out).update),
-      failed,
-    });
+  /** Begins what one step asks. @param failed gets what a reduction threw */
+  open(failed: (error: unknown) => void): StepParts {
+    return new StepParts(this, failed);
   }
 
-  /** Numbers of `after - before`. */
-  change(
-    after: StepTensor & { readonly data: PairData },
-    before: PairData,
-    request: ReductionRequest,
-    { done, failed }: StepAnswer<ChangeSummary>,
-  ): StepJob | undefined {
-    const { data, shape } = after;
-    const cost = data.length * (STATS_COST + CHANGE_COST);
-    if (!this.#pays(cost, 2 * data.byteLength, data.length, request)) return undefined;
-    const job = { kind: 'change', type: typeOf(data), shape, request } as const;
-    return this.#post(job, [data, before], { done: (out) => done(readFound(job, out)), failed });
+  /**
+   * Milliseconds by which handing a part over blocks the thread for less time than computing it does; at most 0 where it is to be
+   * computed here.
+   *
+   * @param copiedBytes what has to be copied
+   */
+  savedMs(
+    kind: SummaryJob['kind'],
+    { length }: TensorData,
+    { histogram, unitAxis }: ReductionRequest,
+    copiedBytes: number,
+  ): number {
+    const counted = histogram === null ? 0 : Math.min(length, histogram.maxValues);
+    const cost = length * COST_OF[kind] + (unitAxis === null ? 0 : length * UNIT_COST);
+    const whole = cost + counted * HISTOGRAM_COST;
+    const callMs = CALL_MS + (histogram === null ? 0 : HISTOGRAM_CALL_MS);
+    const savedMs =
+      this.#costs === undefined
+        ? whole - this.#fromCost
+        : this.#costs.savedInStep(whole, copiedBytes, callMs);
+    if (savedMs <= 0) return 0;
+    if (this.#waits > 0) {
+      this.#waits -= 1;
+      return 0;
+    }
+    return this.#crew.isServed() ? savedMs : 0;
   }
 
-  /** The cosine between two tensors; null when one is all zero. */
-  cosine(
-    first: PairData,
-    second: PairData,
-    { done, failed }: StepAnswer<number | null>,
-  ): StepJob | undefined {
-    if (!this.#pays(first.length * COSINE_COST, 2 * first.byteLength, first.length, NOTHING))
-      return undefined;
-    const job = { kind: 'cosine', type: typeOf(first), shape: [], request: NOTHING } as const;
-    return this.#post(job, [first, second], { done: (out) => done(readCosine(out)), failed });
+  /** Space in shared memory. */
+  space(sizeBytes: number, outLength: number): RingSpace | undefined {
+    return this.#crew.space(sizeBytes, outLength);
   }
 
-  /** Wakes a worker for what was handed over. */
-  publish(): void {
+  /** Gives space back of which no job was made. */
+  giveBack({ room }: RingSpace): void {
+    this.#crew.release(room);
+  }
+
+  /** Hands a job over; undefined where it was done at once. */
+  offer(job: NewRingJob): RingJob | undefined {
+    return this.#crew.offer(job);
+  }
+
+  /** Wakes a worker for what was handed over, which saves so many milliseconds. */
+  publish(savedMs: number): void {
     const began = performance.now();
     this.#crew.publish();
-    this.#wakesMs.push(performance.now() - began);
-    if (this.#wakesMs.length < WAKES) return;
-    const median = this.#wakesMs.toSorted((a, b) => a - b)[WAKES >> 1] ?? 0;
-    if (this.#costs !== undefined && median > MOST_WAKE_MS) this.#waits = PARTS_TO_WAIT;
-    this.#wakesMs = [];
+    this.#lostMs.push(performance.now() - began - savedMs);
+    if (this.#lostMs.length < STEPS) return;
+    const median = this.#lostMs.toSorted((a, b) => a - b)[STEPS >> 1] ?? 0;
+    if (this.#costs !== undefined && median > 0) this.#waits = PARTS_TO_WAIT;
+    this.#lostMs = [];
   }
 
   /** Tells what was found. */
@@ -129,63 +125,23 @@ export class StepHandOver {
   }
 
   /** Does here what no worker has finished. */
-  finishHere(jobs: readonly StepJob[]): void {
+  finishHere(jobs: readonly RingJob[]): void {
     for (const job of jobs) this.#crew.takeOver(job);
   }
 
   /** Gives jobs up: nothing is told of them. */
-  drop(jobs: readonly StepJob[]): void {
+  drop(jobs: readonly RingJob[]): void {
     for (const job of jobs) this.#crew.drop(job);
   }
 
   /** Resolves once all of these have been told. */
-  settle(jobs: readonly StepJob[]): Promise<void> {
+  settle(jobs: readonly RingJob[]): Promise<void> {
     return this.#crew.settle(jobs);
   }
-
-  #pays(
-    cost: number,
-    sizeBytes: number,
-    length: number,
-    { histogram }: Pick<ReductionRequest, 'histogram'>,
-  ): boolean {
-    const counted = histogram === null ? 0 : Math.min(length, histogram.maxValues);
-    const whole = cost + counted * HISTOGRAM_COST;
-    const callMs = CALL_MS + (histogram === null ? 0 : HISTOGRAM_CALL_MS);
-    const isWorth =
-      this.#costs === undefined
-        ? whole > this.#fromCost
-        : this.#costs.paysInStep(whole, sizeBytes, callMs);
-    if (!isWorth) return false;
-    if (this.#waits > 0) {
-      this.#waits -= 1;
-      return false;
-    }
-    return this.#crew.isServed();
-  }
-
-  #post(
-    job: SummaryJob,
-    tensors: readonly TensorData[],
-    answer: Pick<RingJob, 'done' | 'failed'>,
-  ): StepJob | undefined {
-    const [first] = tensors;
-    if (first === undefined) return undefined;
-    // Where the second begins, its elements are aligned.
-    const secondAt = Math.ceil(first.byteLength / 8) * 8;
-    return this.#crew.offer({
-      ...answer,
-      tensors,
-      bytesEach: secondAt,
-      outLength: summaryOutLength(job),
-      describe: (byteOffset, numbers) =>
-        describeSummary(job, { length: first.length, byteOffset, secondAt }, numbers),
-    });
-  }
 }
 
-const NOTHING: ReductionRequest = { epsilon: 0, threshold: null, unitAxis: null, histogram: null };
-
-function typeOf(data: PairData): TensorType {
-  return data instanceof Float32Array ? 'float32' : 'float64';
-}
+const COST_OF: Readonly<Record<SummaryJob['kind'], number>> = {
+  summary: STATS_COST,
+  change: STATS_COST + CHANGE_COST,
+  cosine: COSINE_COST,
+};

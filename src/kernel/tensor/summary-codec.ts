@@ -1,8 +1,8 @@
-/** What probes ask of tensors, and what comes back, as numbers on their way through a ring. */
+/** What probes ask of tensors, and what comes back, as numbers on their way to a worker: a table of parts, and an answer for each. */
 import { TENSOR_TYPES, type Kernel, type TensorType } from '../kernel.ts';
 import { openView } from './calls.ts';
-import { isFloat, summaryOf } from './reductions.ts';
-import { readStats, STATS_NUMBERS, statsNumbers } from './stats-numbers.ts';
+import { isFloat } from './reductions.ts';
+import { STATS_NUMBERS, statsNumbers, summaryOfNumbers } from './stats-numbers.ts';
 import {
   cosineBetween,
   findChange,
@@ -12,12 +12,9 @@ import {
   type ReductionRequest,
   type TensorHistogram,
 } from './summaries.ts';
-import { JOB_CALL } from '../workers/ring/ring-memory.ts';
 
 /** What is asked: numbers of a tensor, of what changed between two, or the cosine between two. */
 const SUMMARY_KINDS = ['summary', 'change', 'cosine'] as const;
-/** The first number of an operation that is one of these. */
-export const FIRST_SUMMARY = 16;
 
 /** What a probe asks of one tensor, or of two of one type and length. */
 export type SummaryJob = {
@@ -31,14 +28,16 @@ export type SummaryJob = {
 export type SummaryView = {
   /** Elements of each tensor. */
   readonly length: number;
-  readonly byteOffset: number;
-  /** Bytes from the beginning of the first tensor to that of the second. */
-  readonly secondAt: number;
+  /** Bytes from the start of the memory to each. */
+  readonly first: number;
+  readonly second: number;
 };
 
-/** Where the numbers of a job lie in its descriptor. */
+/** Numbers of a part in the table. */
+export const PART_NUMBERS = 12;
+/** Where they lie. */
 const [KIND, TYPE, LENGTH, FIRST, SECOND, EPSILON, THRESHOLD] = [0, 1, 2, 3, 4, 5, 6] as const;
-const [UNITS, INNER_SIZE, BINS, MOST_VALUES] = [7, 8, 9, 10] as const;
+const [UNITS, INNER_SIZE, BINS, MOST_VALUES, OUT] = [7, 8, 9, 10, 11] as const;
 
 /** Where an answer has what is beside the statistics: a norm or a cosine, how many values were counted, and the histogram. */
 const BESIDE = STATS_NUMBERS;
@@ -55,41 +54,59 @@ export function summaryOutLength({
   return HISTOGRAM + (histogram === null ? 0 : 2 * histogram.bins + 1) + Math.ceil(units / 8);
 }
 
-/** Writes the descriptor of a job. */
+/** Writes a part into a table that begins at number `at` of `numbers`. Its answer begins at number `outAt` of the answers. */
 export function describeSummary(
   job: SummaryJob,
-  { length, byteOffset, secondAt }: SummaryView,
-  descriptor: Float64Array,
+  { length, first, second }: SummaryView,
+  outAt: number,
+  numbers: Float64Array,
+  at: number,
 ): void {
   const { shape } = job;
   const { epsilon, threshold, unitAxis, histogram } = job.request;
-  const numbers = descriptor.subarray(JOB_CALL);
-  numbers[KIND] = FIRST_SUMMARY + SUMMARY_KINDS.indexOf(job.kind);
-  numbers[TYPE] = TENSOR_TYPES.indexOf(job.type);
-  numbers[LENGTH] = length;
-  numbers[FIRST] = byteOffset;
-  numbers[SECOND] = byteOffset + secondAt;
-  numbers[EPSILON] = epsilon;
-  numbers[THRESHOLD] = threshold ?? Number.NaN;
-  numbers[UNITS] = unitAxis === null ? -1 : (shape[unitAxis] ?? 0);
-  numbers[INNER_SIZE] =
-    unitAxis === null ? 1 : shape.slice(unitAxis + 1).reduce((product, size) => product * size, 1);
-  numbers[BINS] = histogram?.bins ?? 0;
-  numbers[MOST_VALUES] = histogram?.maxValues ?? 0;
+  numbers[at + KIND] = SUMMARY_KINDS.indexOf(job.kind);
+  numbers[at + TYPE] = TENSOR_TYPES.indexOf(job.type);
+  numbers[at + LENGTH] = length;
+  numbers[at + FIRST] = first;
+  numbers[at + SECOND] = second;
+  numbers[at + EPSILON] = epsilon;
+  numbers[at + THRESHOLD] = threshold ?? Number.NaN;
+  numbers[at + UNITS] = unitAxis === null ? -1 : (shape[unitAxis] ?? 0);
+  numbers[at + INNER_SIZE] = unitAxis === null ? 1 : sizeAfter(shape, unitAxis);
+  numbers[at + BINS] = histogram?.bins ?? 0;
+  numbers[at + MOST_VALUES] = histogram?.maxValues ?? 0;
+  numbers[at + OUT] = outAt;
 }
 
-/** Does such a job. */
-export function answerSummary(
+function sizeAfter(shape: readonly number[], axis: number): number {
+  let size = 1;
+  for (let i = axis + 1; i < shape.length; i++) size *= shape[i] ?? 0;
+  return size;
+}
+
+/** Finds what the `count` parts of a table ask, and writes the answers to `out`. */
+export function answerSummaries(
   kernel: Kernel,
-  descriptor: Float64Array,
+  table: Float64Array,
   buffer: ArrayBufferLike,
   out: Float64Array,
 ): void {
-  const numbers = descriptor.subarray(JOB_CALL);
+  for (let at = 0; at < table.length; at += PART_NUMBERS) {
+    const numbers = table.subarray(at, at + PART_NUMBERS);
+    answerSummary(kernel, numbers, buffer, out.subarray(numbers[OUT]));
+  }
+}
+
+function answerSummary(
+  kernel: Kernel,
+  numbers: Float64Array,
+  buffer: ArrayBufferLike,
+  out: Float64Array,
+): void {
   const at = (index: number): number => numbers[index] ?? 0;
   const type = TENSOR_TYPES[at(TYPE)] ?? 'float32';
   const length = at(LENGTH);
-  const kind = SUMMARY_KINDS[at(KIND) - FIRST_SUMMARY];
+  const kind = SUMMARY_KINDS[at(KIND)];
   const first = openView({ type, buffer, byteOffset: at(FIRST), length });
   const request = requestOf(numbers);
   if (kind === 'summary') {
@@ -130,35 +147,40 @@ function writeFound({ stats, units, histogram }: FoundNumbers, out: Float64Array
   if (units !== null) new Uint8Array(out.buffer, out.byteOffset + at * 8).set(units);
 }
 
-/** The answer to a job that asked for numbers of a tensor. */
+/**
+ * What was found of a tensor or a change, from the answer that begins at number `at` of `out`. Histograms and units are views of
+ * `out`, which is to change no more.
+ */
 export function readFound(
   { request, shape, type }: Pick<SummaryJob, 'request' | 'shape' | 'type'>,
   out: Float64Array,
+  at: number,
 ): ChangeSummary {
-  const { epsilon, threshold, unitAxis, histogram } = request;
-  let at = HISTOGRAM;
+  const { threshold, unitAxis, histogram } = request;
+  const number = (index: number): number => out[at + index] ?? 0;
+  let next = at + HISTOGRAM;
   let bins: TensorHistogram | null = null;
   if (histogram !== null) {
-    const middle = at + histogram.bins + 1;
+    const middle = next + histogram.bins + 1;
     bins = {
-      edges: new Float64Array(out.subarray(at, middle)),
-      counts: new Float64Array(out.subarray(middle, middle + histogram.bins)),
-      sampleCount: out[COUNTED] ?? 0,
+      edges: out.subarray(next, middle),
+      counts: out.subarray(middle, middle + histogram.bins),
+      sampleCount: number(COUNTED),
     };
-    at = middle + histogram.bins;
+    next = middle + histogram.bins;
   }
   const hasUnits = unitAxis !== null && type !== 'float16' && type !== 'bfloat16';
   const units = hasUnits
-    ? new Uint8Array(new Uint8Array(out.buffer, out.byteOffset + at * 8, shape[unitAxis] ?? 0))
+    ? new Uint8Array(out.buffer, out.byteOffset + next * 8, shape[unitAxis] ?? 0)
     : null;
   return {
-    update: summaryOf(readStats(out, epsilon, threshold), units, bins),
-    beforeNorm: out[BESIDE] ?? 0,
+    update: summaryOfNumbers(out, at, threshold !== null, units, bins),
+    beforeNorm: number(BESIDE),
   };
 }
 
-/** The answer to a job that asked for a cosine. */
-export function readCosine(out: Float64Array): number | null {
-  const cosine = out[BESIDE] ?? 0;
+/** The answer to a part that asked for a cosine. */
+export function readCosine(out: Float64Array, at: number): number | null {
+  const cosine = out[at + BESIDE] ?? 0;
   return Number.isNaN(cosine) ? null : cosine;
 }

@@ -89,13 +89,14 @@ export class HandOverCosts {
   }
 
   /**
-   * Whether a part of a probed step, which needs no wake-up of its own, blocks the thread for less time when it is handed over.
+   * Milliseconds by which a part of a probed step, which needs no wake-up of its own, blocks the thread for less time when it is handed
+   * over; below 0 when it is better computed here.
    *
    * @param callMs what the call takes besides
    */
-  paysInStep(cost: number, sizeBytes: number, callMs: number): boolean {
+  savedInStep(cost: number, sizeBytes: number, callMs: number): number {
     const awayMs = STEP_PART_MS + sizeBytes / this.#copyBytesPerMs;
-    return awayMs < callMs + cost / this.#kernelBytesPerMs;
+    return callMs + cost / this.#kernelBytesPerMs - awayMs;
   }
 
   /** A call that costs as much as statistics of so many bytes of float32 was computed on the calling thread. */

@@ -1,7 +1,7 @@
 /** A ring with the workers of a pool that serve it: makes both when there is a first job, and takes care of jobs whose worker is gone. */
 import type { Clock } from '../../base/clock.ts';
 import { RING_MOST_WORKERS } from './ring/ring-memory.ts';
-import { Ring, type RingJob, type RingRoom } from './ring/ring.ts';
+import { Ring, type NewRingJob, type RingJob, type RingRoom } from './ring/ring.ts';
 import type { RingAnswer } from './ring/serve-ring.ts';
 import { closedError, type PoolRun, type PoolServe, type WorkerPool } from './pool.ts';
 
@@ -28,17 +28,16 @@ export type RingCrewConfig<C, R> = {
   readonly callTimeoutMs: number;
 };
 
-/** A job about data that is copied in when there is room for it. */
-export type RingOffer = Pick<RingJob, 'done' | 'failed'> & {
-  /** Copied one after the other, `bytesEach` apart. */
-  readonly tensors: readonly (ArrayBufferView & ArrayLike<number>)[];
-  readonly bytesEach: number;
-  readonly outLength: number;
-  /** Writes the descriptor. */
-  readonly describe: (byteOffset: number, numbers: Float64Array) => void;
+/** Memory into which a step is copied before it becomes a job. */
+export type RingSpace = {
+  readonly room: RingRoom;
+  /** All of the ring's memory. */
+  readonly numbers: Float64Array;
+  /** Copies a tensor to `byteOffset`, a multiple of 8. */
+  readonly copy: (data: ArrayBufferView & ArrayLike<number>, byteOffset: number) => void;
 };
 
-/** What a step waits for longer than that is done on the training thread, once somebody waits for it. */
+/** What no worker has found so long after it was handed over is done on the training thread, once somebody waits for it. */
 const LATE_MS = 1000;
 /** A worker that is at a job nobody waits for may go on for so long. */
 const ABANDON_MS = 250;
@@ -100,7 +99,7 @@ export class RingCrew<C, R> {
 
   /** Gives a room back, as soon as no worker is at it. */
   release(room: RingRoom): void {
-    if (this.#ring === undefined) room.isReleased = true;
+    if (this.#ring?.buffer !== room.buffer) room.isReleased = true;
     else this.#ring.release(room);
   }
 
@@ -134,19 +133,27 @@ export class RingCrew<C, R> {
     return false;
   }
 
-  /** Hands over a job whose answer is told by a later {@link poll}, and for which nobody waits; undefined when there is no room. */
-  offer(offered: RingOffer): RingJob | undefined {
-    const { tensors, bytesEach, outLength, describe, done, failed } = offered;
+  /** Space for the data of a job, and for an answer of so many numbers; undefined when there is none. */
+  space(sizeBytes: number, outLength: number): RingSpace | undefined {
     const ring = this.#open();
-    const room = ring?.acquire(tensors.length * bytesEach, outLength);
+    const room = this.#isClosed ? undefined : ring?.acquire(sizeBytes, outLength);
     if (ring === undefined || room === undefined) return undefined;
-    const { byteOffset } = room;
-    tensors.forEach((data, i) => ring.copy(data, byteOffset + i * bytesEach));
-    const describeAt = (numbers: Float64Array): void => describe(byteOffset, numbers);
-    const job = ring.post({ room, describe: describeAt, done, failed });
-    ring.release(room);
+    const { numbers } = ring;
+    return { room, numbers, copy: (data, byteOffset) => ring.copy(data, byteOffset) };
+  }
+
+  /**
+   * Hands over a job about the contents of a room, which it gives back. The answer is told by a later {@link poll}, and nobody waits
+   * for it. Undefined where it was done here instead, because there are too many jobs or the kernels are closed.
+   */
+  offer(job: NewRingJob): RingJob | undefined {
+    const ring = this.#ring;
+    const isOurs = ring !== undefined && job.room.buffer === ring.buffer;
+    const posted = isOurs && !this.#isClosed ? ring.post(job) : undefined;
+    if (posted === undefined) this.#runHere(job.room, job);
+    this.release(job.room);
     this.#isUsed = true;
-    return job;
+    return posted;
   }
 
   /** Wakes a worker for what was offered. */
@@ -161,7 +168,11 @@ export class RingCrew<C, R> {
 
   /** Does a job here that no worker has finished. */
   takeOver(job: RingJob): void {
-    this.#ring?.takeOver(job);
+    const ring = this.#ring;
+    if (ring === undefined || job.isSettled) return;
+    ring.takeOver(job);
+    const { clock, callTimeoutMs } = this.#config;
+    this.#endLate(ring, job, callTimeoutMs - (clock.now() - job.postedMs), 'kill');
   }
 
   /** Gives a job up. */
@@ -175,7 +186,9 @@ export class RingCrew<C, R> {
     this.poll();
     if (isOver()) return;
     this.#await(1);
-    const cancel = this.#config.clock.after(LATE_MS, () => {
+    const { clock } = this.#config;
+    const waitedMs = clock.now() - Math.max(...jobs.map(({ postedMs }) => postedMs));
+    const cancel = clock.after(Math.max(0, LATE_MS - waitedMs), () => {
       for (const job of jobs) this.takeOver(job);
       this.#tell();
     });
@@ -202,7 +215,7 @@ export class RingCrew<C, R> {
 
   /** Lets the memory go. Only while nothing is under way. */
   trim(): void {
-    if (this.#ring !== undefined && this.#ring.open.length === 0) this.#ring = undefined;
+    if (this.#ring?.usedBytes === 0 && this.#ring.open.length === 0) this.#ring = undefined;
   }
 
   /** Fails what is under way. The pool ends the workers. */
@@ -267,14 +280,8 @@ export class RingCrew<C, R> {
 
   /** Where there are too many jobs. */
   #runHere(
-    { buffer, outLength }: RingRoom,
-    {
-      describe,
-      done,
-      failed,
-    }: Pick<RingJob, 'done' | 'failed'> & {
-      describe: (numbers: Float64Array) => void;
-    },
+    { buffer, outLength: most }: RingRoom,
+    { describe, done, failed, outLength = most }: Omit<NewRingJob, 'room'>,
   ): void {
     const numbers = new Float64Array(32);
     const out = new Float64Array(outLength);
@@ -327,13 +334,17 @@ export class RingCrew<C, R> {
 
   #drop(ring: Ring, job: RingJob): void {
     ring.drop(job);
+    this.#endLate(ring, job, ABANDON_MS, 'abandon');
+  }
+
+  /** Ends the worker that is at a job which was taken from it, when it is at it for so much longer. */
+  #endLate(ring: Ring, job: RingJob, ms: number, how: 'kill' | 'abandon'): void {
     const worker = job.lateWorker;
-    if (worker !== undefined) {
-      const server = this.#servers.get(worker);
-      this.#config.clock.after(ABANDON_MS, () => {
-        if (ring.isLate(job)) server?.abandon();
-      });
-    }
+    const server = worker === undefined ? undefined : this.#servers.get(worker);
+    if (server === undefined) return;
+    this.#config.clock.after(Math.max(ABANDON_MS, ms), () => {
+      if (ring.isLate(job)) server[how]();
+    });
   }
 
   /** What workers do not finish in time is done here, and they are ended. */

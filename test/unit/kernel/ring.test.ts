@@ -221,36 +221,48 @@ test('whatever workers and the training thread do, in any order, each job is tol
   expect(posted).toBeGreaterThan(1000);
 });
 
-test('steps are computed on the spot for a while when wake-ups cost the thread its processor', () => {
+test('steps are computed on the spot for a while when wake-ups take longer than what they are about', () => {
   const costs = new HandOverCosts({ compute: () => undefined, isShared: true });
-  let offered = 0;
+  const ring = new Ring({ sizeBytes: 1 << 22, answerHere: twice, now: () => 0 });
+  let wakeMs = 0;
   const crew = {
     isServed: () => true,
-    offer: () => {
-      offered += 1;
-      return undefined;
+    space(bytes: number, length: number) {
+      const room = ring.acquire(bytes, length);
+      if (room === undefined) return undefined;
+      const { numbers } = ring;
+      return { room, numbers, copy: ring.copy.bind(ring) };
     },
+    release: () => undefined,
+    offer: () => undefined,
     publish: () => {
-      for (const until = performance.now() + 1; performance.now() < until;);
+      for (const until = performance.now() + wakeMs; performance.now() < until;);
     },
     poll: () => undefined,
     takeOver: () => undefined,
     drop: () => undefined,
     settle: () => Promise.resolve(),
   };
-  vi.spyOn(costs, 'paysInStep').mockReturnValue(true);
+  vi.spyOn(costs, 'savedInStep').mockReturnValue(0.5);
   const steps = new StepHandOver(crew, costs, 0);
   const data = new Float32Array(8);
-  const answer = { done: () => undefined, failed: () => undefined };
-  for (let i = 0; i < 5; i++) {
-    steps.cosine(data, data, answer);
-    steps.publish();
-  }
-  expect(offered).toBe(5);
-  for (let i = 0; i < 2000; i++) steps.cosine(data, data, answer);
-  expect(offered).toBe(5);
-  steps.cosine(data, data, answer);
-  expect(offered).toBe(6);
+  /** Whether a part of a step is handed over. */
+  const hand = (wake: number): boolean => {
+    wakeMs = wake;
+    const parts = steps.open(() => undefined);
+    const isHanded = parts.cosine({ data, source: data }, { data, source: [] }, () => undefined);
+    steps.publish(isHanded ? 0.5 : 0);
+    parts.drop();
+    return isHanded;
+  };
+  // One that is slow says nothing.
+  expect([0, 0, 1, 0, 0].map(hand)).toEqual([true, true, true, true, true]);
+  expect([1, 1, 1, 1, 1].map(hand)).toEqual([true, true, true, true, true]);
+  const parts = steps.open(() => undefined);
+  const again = (): boolean =>
+    parts.cosine({ data, source: data }, { data, source: [] }, () => undefined);
+  for (let i = 0; i < 2000; i++) expect(again()).toBe(false);
+  expect(again()).toBe(true);
 });
 
 test('a call is handed over where that has blocked less, and tried again after it has not', () => {

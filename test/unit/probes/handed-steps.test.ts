@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import workerSource from 'virtual:quark-inline-worker';
 import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
+import { handOverOf } from '../../../src/kernel/tensor/step-hand-over.ts';
 import type { KernelsConfig } from '../../../src/kernel/workers/config.ts';
 import { RING_SLOTS, SLOT_AT_WORKER } from '../../../src/kernel/workers/ring/ring-memory.ts';
 import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
@@ -49,12 +50,14 @@ async function make(config: KernelsConfig): Promise<Kernels> {
 async function served(config: KernelsConfig = {}): Promise<Kernels> {
   const kernels = await make({ workers: 1, sharedMemory: true, ...config });
   await vi.waitFor(() => {
-    const job = kernels.steps?.cosine(new Float32Array(8), new Float32Array(8), {
-      done: () => undefined,
-      failed: () => undefined,
+    const parts = handOverOf(kernels)?.open(() => undefined);
+    const tensor = (): { readonly data: Float32Array; readonly source: object } => ({
+      data: new Float32Array(8),
+      source: {},
     });
-    if (job === undefined) throw new Error('no worker yet');
-    kernels.steps?.finishHere([job]);
+    if (parts?.cosine(tensor(), tensor(), () => undefined) !== true)
+      throw new Error('no worker yet');
+    parts.drop();
   }, PATIENCE);
   return kernels;
 }
@@ -169,8 +172,8 @@ describe('a probed step', () => {
   });
 
   it.each([
-    ['exits', 40],
-    ['hangs', 40],
+    ['exits', 5],
+    ['hangs', 5],
   ] as const)('has them when the worker %s at job %i', async (does, job) => {
     const kernels = await served({ spawn: spawnThat(does, job) });
     expect((await record(kernels)).plain).toEqual((await inline).plain);

@@ -46,6 +46,8 @@ export type RingRoom = {
 export type RingJob = {
   readonly slot: number;
   readonly room: RingRoom;
+  /** Numbers of its answer. */
+  readonly outLength: number;
   /** When it was handed over, in milliseconds of the ring's clock. */
   readonly postedMs: number;
   /** Gets the answer, which it has to copy. */
@@ -60,6 +62,8 @@ export type RingJob = {
 
 /** What a job is about. */
 export type NewRingJob = Pick<RingJob, 'room' | 'done' | 'failed'> & {
+  /** Numbers of its answer; default: all that its room has space for. */
+  readonly outLength?: number;
   /** Writes the descriptor, from `JOB_CALL` on. */
   readonly describe: (numbers: Float64Array) => void;
 };
@@ -79,6 +83,8 @@ export class Ring {
   readonly #views: RingViews;
   readonly #bytes: Uint8Array;
   readonly #floats: Float32Array;
+  /** All of the memory as float64: rooms begin at multiples of 8 bytes. */
+  readonly numbers: Float64Array;
   readonly #config: RingConfig;
   readonly #endOfData: number;
   /** In the order in which their memory was given out. */
@@ -98,6 +104,7 @@ export class Ring {
     this.#views = ringViews(new SharedArrayBuffer(this.#endOfData));
     this.#bytes = new Uint8Array(this.buffer);
     this.#floats = new Float32Array(this.buffer, 0, this.#endOfData >> 2);
+    this.numbers = new Float64Array(this.buffer);
   }
 
   get buffer(): SharedArrayBuffer {
@@ -177,7 +184,13 @@ export class Ring {
   }
 
   /** Hands a job over; it is begun after {@link publish} at the latest. Undefined when there are too many. */
-  post({ room, describe, done, failed }: NewRingJob): RingJob | undefined {
+  post({
+    room,
+    describe,
+    done,
+    failed,
+    outLength = room.outLength,
+  }: NewRingJob): RingJob | undefined {
     const { header, states, jobs } = this.#views;
     this.#sweep();
     const next = Atomics.load(header, RING_PUBLISHED);
@@ -186,10 +199,19 @@ export class Ring {
     if (numbers === undefined || this.#state(slot) !== SLOT_FREE) return undefined;
     describe(numbers);
     numbers[JOB_OUT] = room.outOffset;
-    numbers[JOB_OUT_LENGTH] = room.outLength;
+    numbers[JOB_OUT_LENGTH] = outLength;
     room.jobs += 1;
     const postedMs = this.#config.now();
-    const job = { slot, room, done, failed, postedMs, isSettled: false, lateWorker: undefined };
+    const job = {
+      slot,
+      room,
+      outLength,
+      done,
+      failed,
+      postedMs,
+      isSettled: false,
+      lateWorker: undefined,
+    };
     this.#jobs.push(job);
     Atomics.store(states, slot, SLOT_READY);
     Atomics.store(header, RING_PUBLISHED, (next + 1) | 0);
@@ -214,8 +236,8 @@ export class Ring {
     for (const job of this.#jobs) {
       const state = job.isSettled ? SLOT_FREE : this.#state(job.slot);
       if (state === SLOT_DONE) {
-        const { outOffset, outLength } = job.room;
-        this.#settle(job, () => job.done(new Float64Array(this.buffer, outOffset, outLength)));
+        const { outOffset } = job.room;
+        this.#settle(job, () => job.done(new Float64Array(this.buffer, outOffset, job.outLength)));
         this.#free(job);
       } else if (state === SLOT_FAILED) {
         this.#doHere(job);
@@ -312,7 +334,7 @@ export class Ring {
 
   /** On memory of its own: a worker may yet write to the room's. */
   #doHere(job: RingJob): void {
-    const out = new Float64Array(job.room.outLength);
+    const out = new Float64Array(job.outLength);
     const numbers = this.#views.jobs[job.slot];
     try {
       if (numbers !== undefined) this.#config.answerHere(numbers, this.buffer, out);
