@@ -80,7 +80,7 @@ export {
 export { type PositionFilter } from './read/filters.ts';
 export { type EventFilter } from './read/events.ts';
 export { type MetricColumns, type MetricFilter } from './read/metric-columns.ts';
-export { type RecordedSeries } from './read/growing-series.ts';
+export { type RecordedSeries } from './read/columns/growing-series.ts';
 export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';
 export { MetricRecord } from './read/metric-record.ts';
 export { openRun, RunReader } from './read/run-reader.ts';

@@ -126,6 +126,7 @@ export {
 export { type LayerColumns } from './read/tables.ts';
 export { type RecordsRead } from './read/records.ts';
 export { type ParameterColumnFilter, type ParameterColumns } from './read/tables.ts';
-export { type NameColumn, type RecordColumns } from './read/columns.ts';
+export { type NameColumn } from './read/columns/column-cells.ts';
+export { type RecordColumns } from './read/columns.ts';
 export { type BatchDiagnosticRecord } from './records/batch-diagnostic.ts';
 export { type SystemTelemetryRecord } from './records/system-telemetry.ts';

@@ -58,6 +58,7 @@ function denseOrder(values: Float64Array, rows: Int32Array): Int32Array | undefi
     if (rowAt[at] !== -1) return undefined;
     rowAt[at] = row;
   }
+  if (range === rows.length) return rowAt;
   let count = 0;
   for (let at = 0; at < rowAt.length; at++) {
     const row = rowAt[at] ?? -1;

@@ -101,12 +101,11 @@ export class CurveSink implements SegmentVisitor {
   }
 
   visit(ready: ReadySegment): void {
-    const toArrow = (): Uint8Array =>
-      ready.toArrow((byteLength) => {
-        if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
-        return this.#memory.subarray(0, byteLength);
-      });
-    this.#add(decodeSegment(metricTable, { ...ready, toArrow }), true);
+    const room = (byteLength: number): Uint8Array => {
+      if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
+      return this.#memory.subarray(0, byteLength);
+    };
+    this.#add(decodeSegment(metricTable, ready, { names: COLUMNS, room }), true);
   }
 
   /** Adds rows for which {@link fits} is true, before any other. */
@@ -311,6 +310,9 @@ export class CurveSink implements SegmentVisitor {
     return metric;
   }
 }
+
+/** What of a segment is decoded. */
+const COLUMNS: ReadonlySet<string> = new Set(['metric_key', 'value', 'step', 'epoch', 'timestamp']);
 
 const NOTHING: ChosenSamples = {
   values: new Float64Array(0),

@@ -34,6 +34,18 @@ export function wantedKeys(
   return wanted === undefined ? undefined : [wanted].flat();
 }
 
+/** The columns that a filter tests, by their stored names. */
+export function columnsOfFilter(
+  table: TableDefinition,
+  { conditions = {}, isKey, position }: RowFilter,
+): readonly string[] {
+  const names = Object.keys(conditions).filter((name) => conditions[name] !== undefined);
+  if (isKey !== undefined && table.keyColumn !== undefined) names.push(table.keyColumn);
+  if (position.step !== null) names.push('step');
+  if (position.epoch !== null) names.push('epoch');
+  return names.map((name) => table.storedNames.get(name) ?? name);
+}
+
 /** Some rows of a segment. */
 export function partOf(segment: RowPart, rows: Int32Array): RowPart {
   const { batch, manifest, sequences } = segment;

@@ -8,7 +8,7 @@ import { decodeBatches } from '../segment/decode.ts';
 import { damageOf } from '../segment/open-segment.ts';
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import { orderBy } from './columns.ts';
+import { orderBy } from './column-builder.ts';
 import { keyColumn, metricRowFilter, type MetricFilter } from './metric-columns.ts';
 import { MetricRecord, type MetricKey } from './metric-record.ts';
 import type { RecordsRead } from './records.ts';

@@ -11,7 +11,7 @@ import { checkRowCount, type DamageReport, type ReadySegment } from '../segment/
 import type { KeyVector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { checkFilter, segmentFilter } from './filters.ts';
-import { GrowingSeries, type RecordedSeries } from './growing-series.ts';
+import { GrowingSeries, type RecordedSeries } from './columns/growing-series.ts';
 import { runIdOf, scanSegments, type RunSource, type SegmentVisitor } from './scan.ts';
 
 /** Which samples to read. */

@@ -158,24 +158,42 @@ export async function scanRows<T>(
   filter: RowFilter,
   visit: (part: RowPart) => T,
 ): Promise<{ readonly parts: readonly T[]; readonly damage: readonly DamageReport[] }> {
-  const { conditions = {}, position, sequences } = filter;
-  const isNothing = (wanted: unknown): boolean => Array.isArray(wanted) && wanted.length === 0;
-  if (isNothing(sequences) || Object.values(conditions).some(isNothing))
-    return { parts: [], damage: [] };
-  const ascending = sequences?.toSorted((a, b) => a - b);
-  const options = ascending === undefined ? {} : { mayMatch: holdsOneOf(ascending) };
   const begin = (): PartCollector<T> => new PartCollector(table, filter, visit);
-  if (position.limit < Number.POSITIVE_INFINITY) {
+  const { limit } = filter.position;
+  if (limit < Number.POSITIVE_INFINITY && !asksForNothing(filter)) {
     const end = await endOf(source.store, runIdOf(source), table.table);
-    if (end !== undefined) return walkBack(source, { table, filter, end, begin, ...options });
+    if (end !== undefined)
+      return walkBack(source, { table, filter, end, begin, ...optionsOf(filter) });
   }
-  const { damage, visitor } = await scanSegments(
-    source.store,
-    segmentFilter(runIdOf(source), table.table, position, wantedKeys(table, filter)),
-    begin,
-    options,
-  );
+  const { damage, visitor } = await scanTable(source, table, filter, begin);
   return { parts: visitor.parts, damage };
+}
+
+/** Shows every segment that may have rows for a filter to a visitor, in their order. */
+export async function scanTable<V extends SegmentVisitor>(
+  source: RunSource,
+  table: TableDefinition,
+  filter: RowFilter,
+  begin: (manifests: readonly SegmentManifest[]) => V,
+): Promise<{ readonly visitor: V; readonly damage: readonly DamageReport[] }> {
+  if (asksForNothing(filter)) return { visitor: begin([]), damage: [] };
+  return scanSegments(
+    source.store,
+    segmentFilter(runIdOf(source), table.table, filter.position, wantedKeys(table, filter)),
+    begin,
+    optionsOf(filter),
+  );
+}
+
+/** A list of values without one. */
+function asksForNothing({ conditions = {}, sequences }: RowFilter): boolean {
+  const isNothing = (wanted: unknown): boolean => Array.isArray(wanted) && wanted.length === 0;
+  return isNothing(sequences) || Object.values(conditions).some(isNothing);
+}
+
+function optionsOf({ sequences }: RowFilter): Pick<ScanOptions, 'mayMatch'> {
+  if (sequences === undefined) return {};
+  return { mayMatch: holdsOneOf(sequences.toSorted((a, b) => a - b)) };
 }
 
 /** About which sequence number the next row of a table gets; undefined where the store does not say. */

@@ -15,7 +15,7 @@ import { unpackedBytes } from '../codecs/packed/unpack.ts';
 import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest, SegmentRead, SegmentSource } from '../store/store.ts';
 import { segmentFilter } from './filters.ts';
-import { orderBy } from './columns.ts';
+import { orderBy } from './column-builder.ts';
 import { matchRows, partOf, wantedKeys, type RowFilter, type RowPart } from './match-rows.ts';
 
 /** Small segments that are read together. */

@@ -20,6 +20,7 @@ import type { KeyVector, RowBatch, Vector } from '../codecs/arrow/vectors.ts';
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
  *
  * @param limits more is damage; anything is read unless given
+ * @param names the columns to decode, by their stored names; all unless given
  * @throws {QuarkError} `segment_damaged`
  */
 export function decodeBatches(
@@ -27,8 +28,9 @@ export function decodeBatches(
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
   limits?: ReadLimits,
+  names?: ReadonlySet<string>,
 ): RowBatch[] {
-  return readStored(table, bytes, version, limits).map((batch) => decodeBatch(table, batch));
+  return readStored(table, bytes, version, limits).map((batch) => decodeBatch(table, batch, names));
 }
 
 /** The same as they stand in the bytes, under the names of today. @throws {QuarkError} `segment_damaged` */
@@ -43,12 +45,17 @@ export function readStored(
   );
 }
 
-function decodeBatch(table: TableDefinition, batch: ArrowBatch): RowBatch {
+function decodeBatch(
+  table: TableDefinition,
+  batch: ArrowBatch,
+  names: ReadonlySet<string> | undefined,
+): RowBatch {
   const columns = new Map<string, Vector>();
   for (const [name, column] of Object.entries(table.columns)) {
     const stored = table.storedNames.get(name) ?? name;
     const data = batch.columns.get(stored);
-    if (data !== undefined) columns.set(stored, toVector(stored, column.kind, data));
+    if (data !== undefined && names?.has(stored) !== false)
+      columns.set(stored, toVector(stored, column.kind, data));
   }
   const sequence = batch.columns.get(SEQUENCE_COLUMN);
   if (sequence !== undefined)

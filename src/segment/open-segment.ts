@@ -114,13 +114,24 @@ export function describeDamage(report: DamageReport): string {
   return `Segment ${segmentName(report.identity)} (${report.rowCount} rows) cannot be read: ${report.reason}.`;
 }
 
+/** What of a segment is decoded, and where it is unpacked. */
+export type DecodeOptions = {
+  /** Columns by their stored names; all unless given. */
+  readonly names?: ReadonlySet<string>;
+  /** Memory to unpack into, as for {@link ReadySegment.toArrow}: what is decoded is valid as long as what is in it. */
+  readonly room?: (byteLength: number) => Uint8Array;
+};
+
 /** The rows of a segment. @throws {QuarkError} `segment_damaged` */
 export function decodeSegment(
   table: TableDefinition,
   { manifest, toArrow }: ReadySegment,
+  { names, room }: DecodeOptions = {},
 ): OpenedSegment {
-  const arrow = toArrow();
-  const batch = concatBatches(decodeBatches(table, arrow, manifest.schemaVersion));
+  const arrow = toArrow(room);
+  const batch = concatBatches(
+    decodeBatches(table, arrow, manifest.schemaVersion, undefined, names),
+  );
   checkRowCount(manifest, batch.rowCount);
   const stored = batch.columns.get(SEQUENCE_COLUMN);
   const { firstSequence } = manifest;

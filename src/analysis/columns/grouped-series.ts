@@ -1,7 +1,8 @@
 /** Layer and parameter summaries as one series a layer and a parameter; telemetry, batches and events as columns. */
 import type { LayerColumns } from '../../read/tables.ts';
 import type { ParameterColumns } from '../../read/tables.ts';
-import type { NameColumn, RecordColumns } from '../../read/columns.ts';
+import type { NameColumn } from '../../read/columns/column-cells.ts';
+import type { RecordColumns } from '../../read/columns.ts';
 import { packBatches } from './batch-columns.ts';
 import { gather, placeColumns } from './place-rows.ts';
 import {

@@ -2,7 +2,7 @@
 import { checkOptionNames } from '../../base/assert.ts';
 import { invalidInput } from '../../base/errors.ts';
 import { checkSeries, type SeriesValues } from '../../kernel/series/module/values.ts';
-import type { RecordedSeries } from '../../read/growing-series.ts';
+import type { RecordedSeries } from '../../read/columns/growing-series.ts';
 import { gather, placeColumns } from './place-rows.ts';
 import type { MetricSeries } from './run-columns.ts';
 

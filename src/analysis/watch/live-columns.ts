@@ -1,5 +1,5 @@
 /** A run in bounded memory: what rules judge while it goes on. */
-import type { RecordedSeries } from '../../read/growing-series.ts';
+import type { RecordedSeries } from '../../read/columns/growing-series.ts';
 import { columnsOfRows, rowsOfBatches, type BatchRow } from '../columns/batch-columns.ts';
 import { placeSeries } from '../columns/metric-series.ts';
 import {

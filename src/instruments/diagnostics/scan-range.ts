@@ -2,7 +2,7 @@
 import { inOrder } from '../../base/ascending-order.ts';
 import { checkOptionNames } from '../../base/assert.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { orderBy } from '../../read/columns.ts';
+import { orderBy } from '../../read/column-builder.ts';
 import { checkPosition, type PositionFilter } from '../../read/filters.ts';
 import { recordsOfBatch } from '../../read/records.ts';
 import type { RowPart } from '../../read/match-rows.ts';

@@ -1,5 +1,5 @@
 /** One metric while its rows come in, a chunk of one segment at a time, and its columns in the end. */
-import { ascendingOrder, inOrder, isAscending } from '../base/ascending-order.ts';
+import { ascendingOrder, inOrder, isAscending } from '../../base/ascending-order.ts';
 
 /** Samples of one metric: columns of one length, in the order they were persisted. The caller owns the arrays. */
 export type RecordedSeries = {
