@@ -59,6 +59,7 @@ const FIGURES = [
   ['run.read', 'run: all samples of the first charts', 's'],
   ...moving('run.scroll', 'run, scrolling'),
   ...moving('run.zoom', 'run, zooming with the wheel'),
+  ...moving('run.smooth', 'run, smoothed by a Gaussian'),
   ['memory', 'memory of the page', 'MB', 500],
   ['shift', 'layout shift', '', 0.02],
 ];

@@ -135,6 +135,8 @@ export async function longRun({ browser, page, url, runId, points }) {
   await page.keyboard.down('Control');
   const zoom = await measured(browser, page, 180, () => wheel(page, 90, -60));
   await page.keyboard.up('Control');
+  await page.locator('.u-over').first().dblclick();
+  const smooth = await measured(browser, page, 180, () => smoothed(page));
   return {
     'run.first': first,
     'run.firstTask': taskMs,
@@ -143,9 +145,21 @@ export async function longRun({ browser, page, url, runId, points }) {
     'run.read': read,
     ...moved('run.scroll', scroll),
     ...moved('run.zoom', zoom),
+    ...moved('run.smooth', smooth),
     memory: await memoryOf(browser, page),
     shift: await page.evaluate(() => globalThis.shift),
   };
+}
+
+/** Chooses the dearest smoothing, and moves its weight. */
+async function smoothed(page) {
+  const slider = page.getByRole('slider', { name: 'Smoothing' }).first();
+  await slider.fill('0.6');
+  await page.getByRole('combobox', { name: 'Kind of smoothing' }).first().selectOption('Gaussian');
+  for (const weight of ['0.5', '0.7', '0.9', '0.95', '0']) {
+    await slider.fill(weight);
+    await page.waitForTimeout(400);
+  }
 }
 
 /** In the page: whether the first chart names all points, and has a badge of fewer no longer. */

@@ -2,7 +2,7 @@
 import type { ChartSettings } from 'quark-sdk/workspace';
 import { formatCount } from '../parts/format.ts';
 import { t } from '../parts/t.ts';
-import { lowerBound } from './axis.ts';
+import { lowerBound } from './plot/axis.ts';
 import { metricOfAxis } from './plot/chart-settings.ts';
 import type { ShownCurve } from './legend.tsx';
 import type { XRange } from './reduce.ts';
@@ -54,7 +54,7 @@ export function chartTable(
             timestamp(series.timesMs[row]),
             ...(metric === undefined ? [] : [x]),
             points.ys[at],
-            ...(isSmoothed ? [smoothed?.[at]] : []),
+            ...(isSmoothed ? [smoothed?.values[at]] : []),
           ];
         }
       }

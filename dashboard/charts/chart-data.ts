@@ -2,15 +2,15 @@
 import type { ChartAxis } from 'quark-sdk/workspace';
 import { SeriesPyramid } from 'quark-sdk/kernels';
 import { getOrMake } from '../parts/maps.ts';
-import { AxisTrack, type AxisSeries } from './axis.ts';
+import { AxisTrack, type AxisSeries } from './plot/axis.ts';
 import { bucketMeans } from './plot/bucket-means.ts';
-import { isPlainAxis, type Smoothing } from './plot/chart-settings.ts';
+import { isPlainAxis } from './plot/chart-settings.ts';
 import type { EpochScale } from '../series/epoch-scale.ts';
 import type { LinePoints } from './plot/curve-paths.ts';
 import { reduceSeries, type NonFiniteMark, type XRange } from './reduce.ts';
 import type { SampleSeries, XAxis } from '../series/series.ts';
 import { onMetric } from './metric-axis.ts';
-import { smooth } from './plot/smooth.ts';
+import { POINTS_PER_TURN, type SmoothedCurve } from './smoothing/smooth-client.ts';
 
 /** One metric on the axis of its chart, at full length. */
 export type ChartCurve = {
@@ -21,9 +21,8 @@ export type ChartCurve = {
   readonly shape: SeriesPyramid;
   /** Whether every sample is among the points: a mean of some of them would be no mean. */
   readonly hasAll: boolean;
-  /** Same length as `points`; undefined without smoothing. */
-  readonly smoothed: Float64Array | undefined;
-  readonly smoothedShape: SeriesPyramid | undefined;
+  /** Undefined without smoothing, and until a long curve has been smoothed; shorter than the points while more are being smoothed. */
+  readonly smoothed: SmoothedCurve | undefined;
 };
 
 /** What is drawn of one curve. */
@@ -111,37 +110,38 @@ export function placedOn(axis: ChartAxis, source: AxisSource): AxisSeries | unde
   return joined;
 }
 
-function shapeOf(points: AxisSeries): SeriesPyramid {
-  return getOrMake(shapes, points, () => newShape(points.xs, points.ys));
+function shapeSoFar(points: AxisSeries): SeriesPyramid {
+  return getOrMake(shapes, points, () => new SeriesPyramid());
 }
 
-function newShape(xs: Float64Array, ys: Float64Array): SeriesPyramid {
-  const shape = new SeriesPyramid();
-  shape.extendTo(ys, xs);
+function shapeOf(points: AxisSeries): SeriesPyramid {
+  const shape = shapeSoFar(points);
+  if (shape.length < points.ys.length) shape.extendTo(points.ys, points.xs);
   return shape;
 }
 
-/** A metric on the chart's axis, smoothed over an axis of this length. */
+/** Prepares curves for drawing, as many points as fit into one turn of the event loop. Returns whether all of them are prepared. */
+export function arePrepared(curves: readonly AxisSeries[]): boolean {
+  let rest = POINTS_PER_TURN;
+  for (const points of curves) {
+    const { xs, ys } = points;
+    const shape = shapeSoFar(points);
+    const end = Math.min(ys.length, shape.length + rest);
+    rest -= end - shape.length;
+    if (end > shape.length) shape.extendTo(ys.subarray(0, end), xs.subarray(0, end));
+    if (end < ys.length) return false;
+  }
+  return true;
+}
+
+/** A metric on the chart's axis. */
 export function curveOf(
   key: string,
   color: string,
   points: AxisSeries,
-  smoothing: Smoothing,
-  extent: XRange,
+  smoothed: SmoothedCurve | undefined,
 ): ChartCurve {
-  const smoothed =
-    smoothing.amount > 0
-      ? smooth(points.xs, points.ys, smoothing, extent.max - extent.min)
-      : undefined;
-  return {
-    key,
-    color,
-    points,
-    shape: shapeOf(points),
-    hasAll: true,
-    smoothed,
-    smoothedShape: smoothed === undefined ? undefined : newShape(points.xs, smoothed),
-  };
+  return { key, color, points, shape: shapeOf(points), hasAll: true, smoothed };
 }
 
 /** A part of the axis on the screen. */
@@ -178,12 +178,12 @@ export function chartData(curves: readonly ChartCurve[], span: ChartSpan): Chart
 
 /** The line in front of a curve that is smoothed, or downsampled to spans that begin at `starts`. */
 function lineOf(
-  { shape, smoothedShape }: ChartCurve,
+  { shape, smoothed }: ChartCurve,
   { range, pixelCount, logX, logY }: ChartSpan,
   starts: readonly number[] | undefined,
 ): Pick<DrawnCurve, 'line' | 'lineKind'> {
-  if (smoothedShape !== undefined) {
-    const { xs, ys } = reduceSeries(smoothedShape, range, pixelCount, logX);
+  if (smoothed !== undefined) {
+    const { xs, ys } = reduceSeries(smoothed.shape, range, pixelCount, logX);
     return { line: { xs, ys: onScale(ys, logY) }, lineKind: 'smoothed' };
   }
   if (starts === undefined) return { line: undefined, lineKind: 'points' };

@@ -1,6 +1,7 @@
 /** The ways to save a chart. */
 import type { JSX } from 'preact';
 import { t } from '../parts/t.ts';
+import { drawing, nextTurn } from '../parts/turns.ts';
 import type { ChartState } from './chart-state.ts';
 import { curveName } from './legend.tsx';
 import { colorsOf } from './metric-chart.ts';
@@ -12,6 +13,7 @@ import { csvBlob } from './save/save-csv.ts';
 import { downloadName, saveBlob } from './save/save-file.ts';
 import { copyText, SaveMenu, type SaveWay } from './save/save-menu.tsx';
 import { pngOfSvg } from './save/save-png.ts';
+import { pageSmoother } from './smoothing/smooth-client.ts';
 import './save/save.css';
 
 /** The button with the menu. */
@@ -42,6 +44,7 @@ function waysOf(chart: ChartState): readonly SaveWay[] {
       label: 'CSV',
       hint: t('all points of what is shown'),
       save: async () => {
+        await hasAllCurves(chart);
         const shown = chart.curves.peek().filter(({ isHidden }) => !isHidden);
         const settings = chart.settings.peek();
         const table = chartTable(shown, chart.range.peek(), settings, (key) =>
@@ -61,15 +64,19 @@ function waysOf(chart: ChartState): readonly SaveWay[] {
   ];
 }
 
+/** Resolves when no curve of the chart waits to be smoothed. */
+async function hasAllCurves({ curves }: ChartState): Promise<void> {
+  while (pageSmoother.isBusy(curves) || drawing.has(curves)) await nextTurn();
+}
+
 /** @throws Error while nothing is drawn */
 function fileOf(chart: ChartState): SvgFile {
-  const drawing = chart.drawn.peek();
+  const drawn = chart.drawn.peek();
   const host = chart.host.current;
-  if (drawing === undefined || host === null)
-    throw new Error(t('The chart has not been drawn yet.'));
-  const { curves, settings } = drawing.model;
+  if (drawn === undefined || host === null) throw new Error(t('The chart has not been drawn yet.'));
+  const { curves, settings } = drawn.model;
   const { startMs } = chart.props.context.peek().originOf(curves[0]?.key ?? '');
-  return chartSvg(drawing, {
+  return chartSvg(drawn, {
     title: chart.props.group.title,
     nameOf: (key) => curveName(chart, key),
     color: colorsOf(host),

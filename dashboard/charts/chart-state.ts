@@ -17,7 +17,7 @@ import type { EpochScale } from '../series/epoch-scale.ts';
 import type { SampleSeries, XAxis } from '../series/series.ts';
 import { PALETTE_SIZE, type CurveStyle } from '../theme/curve-styles.ts';
 import { seriesColor } from '../theme/palette.ts';
-import { curveOf, placedOn } from './chart-data.ts';
+import { arePrepared, curveOf, placedOn } from './chart-data.ts';
 import { isPlainAxis, metricOfAxis } from './plot/chart-settings.ts';
 import type { CurveSpread } from './plot/curve-paths.ts';
 import { ALL_PANELS, viewSettings, zoomOf, zoomTo, type ChartView } from './chart-view.ts';
@@ -26,6 +26,7 @@ import type { ShownCurve } from './legend.tsx';
 import { MetricChart, type ChartBand, type Drawing } from './metric-chart.ts';
 import { placedBands, type ChartMark } from './marks.ts';
 import type { XRange } from './reduce.ts';
+import { pageSmoother } from './smoothing/smooth-client.ts';
 
 /** Where a curve begins on the axes of time and epochs. */
 export type CurveOrigin = { readonly startMs: number; readonly scale: EpochScale };
@@ -192,6 +193,8 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
   const { series, view, context } = props;
   const { extent, isOnScreen, keys, measured } = inputs;
   const curves = useSignal<readonly ShownCurve[]>([]);
+  const task = useTask(curves);
+  const asker = { owner: curves, onReady: task.again };
   useSignalEffect(() => {
     if (!isOnScreen.value) return;
     const { originOf } = context.value;
@@ -213,25 +216,53 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
         ? series.get(metric, 'step')
         : props.axisMetricOf(key, metric);
     };
-    drawing.add(curves, () => {
-      const made = colored.flatMap(({ key, style, color }): ShownCurve[] => {
-        const one = series.get(key, axis);
-        if (one === undefined) return [];
+    const make = (): void => {
+      const sources = colored.flatMap((one) => {
+        const found = series.get(one.key, axis);
+        if (found === undefined) return [];
+        const origin = originOf(one.key);
+        const points = placedOn(axis, { series: found, by: byOf(one.key), ...origin });
+        return points === undefined ? [] : [{ ...one, series: found, points }];
+      });
+      if (!arePrepared(sources.map(({ points }) => points))) {
+        task.again();
+        return;
+      }
+      const made = sources.map(({ color, key, points, series: one, style }): ShownCurve => {
         const isHidden = hidden.has(props.ownerOf?.(key) ?? key);
-        const points = placedOn(axis, { series: one, by: byOf(key), ...originOf(key) });
-        if (points === undefined) return [];
-        const amount = isHidden ? 0 : smoothing.amount;
-        const curve = curveOf(key, color, points, { ...smoothing, amount }, width);
+        const query = { series: one, axis, points, smoothing, extent: width.max - width.min };
+        const smoothed = isHidden ? undefined : pageSmoother.smoothed(query, asker);
+        const curve = curveOf(key, color, points, smoothed);
         const hasAll = one.standsFor === undefined;
         const spread = props.spreadOf?.(key, axis);
-        return [{ ...curve, hasAll, style, isHidden, series: one, spread }];
+        return { ...curve, hasAll, style, isHidden, series: one, spread };
       });
       if (metric !== undefined) measure(measured, made);
       curves.value = made;
-    });
+    };
+    task.become(make);
   });
-  useEffect(() => () => drawing.drop(curves), []);
   return curves;
+}
+
+/** A task in the queue of drawings, for as long as the component is there: `become` runs it soon, `again` runs the last one once more. */
+function useTask(owner: object): { become(task: () => void): void; readonly again: () => void } {
+  const latest = useRef<() => void>(undefined);
+  useEffect(
+    () => () => {
+      latest.current = undefined;
+      drawing.drop(owner);
+    },
+    [],
+  );
+  const again = (): void => {
+    if (latest.current !== undefined) drawing.add(owner, latest.current);
+  };
+  const become = (task: () => void): void => {
+    latest.current = task;
+    again();
+  };
+  return { become, again };
 }
 
 function measure(measured: Signal<XRange | undefined>, curves: readonly ShownCurve[]): void {

@@ -118,7 +118,7 @@ function LegendItem(props: {
   const { curve, at } = props;
   const { key, color, style, points, isHidden } = curve;
   const value = points.ys[at];
-  const smoothed = curve.smoothed?.[at];
+  const smoothed = curve.smoothed?.values[at];
   return (
     <button
       type="button"

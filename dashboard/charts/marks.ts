@@ -5,7 +5,7 @@ import {
   type ChartMarkKind,
   type ChartSettings,
 } from 'quark-sdk/workspace';
-import { nearestIndex, type AxisSeries } from './axis.ts';
+import { nearestIndex, type AxisSeries } from './plot/axis.ts';
 import type { SampleSeries } from '../series/series.ts';
 import type { ChartBand } from './metric-chart.ts';
 import { leftOf, type PlotFrame } from './plot/plot-frame.ts';

@@ -1,5 +1,5 @@
 /** A metric over the values of another one, such as a loss over tokens: both are known by their steps. */
-import { lowerBound, OrderedPoints, type AxisSeries } from './axis.ts';
+import { lowerBound, OrderedPoints, type AxisSeries } from './plot/axis.ts';
 
 /**
  * Puts each point of `points` at the value that the metric `by` had at its step. Both are on the axis of steps. Between two steps at

@@ -1,5 +1,5 @@
 /** What a tooltip tells: the values of the curves at one position of the x axis. */
-import { nearestIndex } from './axis.ts';
+import { nearestIndex } from './plot/axis.ts';
 import type { ShownCurve } from './legend.tsx';
 import type { XRange } from './reduce.ts';
 import { topOf, xAt, leftOf, type PlotFrame } from './plot/plot-frame.ts';
@@ -48,7 +48,7 @@ export function tooltipRows(
     const index = curve.isHidden ? -1 : indexAt(curve.points.xs, at.x, frame.x);
     const value = curve.points.ys[index];
     if (value === undefined) return [];
-    const smoothed = curve.smoothed?.[index];
+    const smoothed = curve.smoothed?.values[index];
     const top = topOf(frame, smoothed ?? value);
     return [{ curve, value, smoothed, x: curve.points.xs[index] ?? at.x, top }];
   });

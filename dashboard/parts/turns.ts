@@ -106,6 +106,11 @@ export class TaskQueue {
     this.#wait();
   }
 
+  /** Whether a task of this owner waits. */
+  has(owner: object): boolean {
+    return this.#tasks.has(owner);
+  }
+
   /** Forgets the task of this owner. */
   drop(owner: object): void {
     this.#tasks.delete(owner);

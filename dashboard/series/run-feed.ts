@@ -11,7 +11,7 @@ import { overviewSeries, readMetricNames, readOverview } from './overview.ts';
 import { SegmentWindow } from './segment-window.ts';
 import { seriesReader, type ReadSeries } from './series-reader.ts';
 import { SeriesSet } from './series.ts';
-import { TurnBreak } from '../parts/turns.ts';
+import { nextTurn, TurnBreak } from '../parts/turns.ts';
 import { WantedSeries } from './wanted-series.ts';
 
 /** What a poll brought. */
@@ -95,7 +95,7 @@ export class RunFeed {
     const found = isOne ? undefined : await readMetricNames(store, runId);
     const overview = isOne ? await readOverview(store, runId) : undefined;
     if (found?.names !== undefined && found.rowCount >= WANTED_FROM_ROWS) feed.#want(found.names);
-    else if (overview !== undefined) feed.#show(overview);
+    else if (overview !== undefined) await feed.#show(overview);
     else await feed.#read();
     return feed;
   }
@@ -130,9 +130,12 @@ export class RunFeed {
     this.#wanted?.close();
   }
 
-  #show(overview: RunCurves): void {
+  async #show(overview: RunCurves): Promise<void> {
     const { read, standing } = overviewSeries(overview);
-    this.series.take(read);
+    // The answer has just been decoded: that was a turn of its own.
+    await nextTurn();
+    const turn = new TurnBreak();
+    for (const step of this.series.taking(read)) await turn.pause(step);
     for (const series of this.series.all()) series.standsFor = standing.get(series.key);
     this.#behind = new SeriesSet();
     this.#expectedRows = overview.rowCount;

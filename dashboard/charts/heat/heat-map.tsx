@@ -6,7 +6,7 @@ import { formatTicks } from '../../parts/format.ts';
 import { setting } from '../../parts/signals.ts';
 import { shownTheme } from '../../theme/theme.ts';
 import { paintHeat } from './heat-canvas.ts';
-import { lowerBound } from '../axis.ts';
+import { lowerBound } from '../plot/axis.ts';
 import { columnLefts, labelledColumns, type GridColumn } from './layer-grid.ts';
 import { rampOf, type RampName } from './ramps.ts';
 import './heat.css';

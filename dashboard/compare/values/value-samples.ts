@@ -1,7 +1,7 @@
 /** The values that the cells of the table are made of: by the summary of a run, or by its curve at a step. */
 import type { RunRecord } from 'quark-sdk';
 import { metricQuantity, type MetricStatistic } from 'quark-sdk/analysis';
-import { lowerBound } from '../../charts/axis.ts';
+import { lowerBound } from '../../charts/plot/axis.ts';
 import { cachedOnAxis } from '../../charts/chart-data.ts';
 import type { CompareFeed } from '../compare-feed.ts';
 import type { ComparedColumn } from '../comparison-state.ts';

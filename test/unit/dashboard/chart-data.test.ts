@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
+import { onAxis, type AxisSeries } from '../../../dashboard/charts/plot/axis.ts';
 import { countNonFinite, reduceSeries } from '../../../dashboard/charts/reduce.ts';
 import { SeriesPyramid } from 'quark-sdk/kernels';
+import { smoothedNow } from '../../../dashboard/charts/smoothing/smooth-client.ts';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
-import { cachedOnAxis, chartData, curveOf } from '../../../dashboard/charts/chart-data.ts';
+import {
+  arePrepared,
+  cachedOnAxis,
+  chartData,
+  curveOf,
+} from '../../../dashboard/charts/chart-data.ts';
 
-const UNSMOOTHED = { kind: 'exponential', amount: 0 } as const;
 const span = (min: number, max: number): Parameters<typeof chartData>[1] => ({
   range: { min, max },
   pixelCount: 100,
@@ -27,14 +32,11 @@ function seriesOf(ys: readonly number[], firstStep = 0): SampleSeries {
 }
 const points = (ys: readonly number[], firstStep = 0): AxisSeries =>
   onAxis(seriesOf(ys, firstStep), 'step', 0, NO_EPOCHS);
-const curve = (ys: readonly number[], smoothing = 0): ReturnType<typeof curveOf> =>
-  curveOf(
-    'x',
-    '#000',
-    points(ys),
-    { kind: 'exponential', amount: smoothing },
-    { min: 0, max: ys.length - 1 },
-  );
+const curve = (ys: readonly number[], amount = 0): ReturnType<typeof curveOf> => {
+  const smoothing = { kind: 'exponential', amount } as const;
+  const query = { points: points(ys), smoothing, extent: ys.length - 1 };
+  return curveOf('x', '#000', query.points, amount === 0 ? undefined : smoothedNow(query));
+};
 
 describe('what a chart draws', () => {
   it('is the points of each curve, and the smoothed line in front of those that are smoothed', () => {
@@ -45,6 +47,14 @@ describe('what a chart draws', () => {
     ]);
     expect(data.curves.map(({ lineKind }) => lineKind)).toEqual(['points', 'smoothed']);
     expect(data.curves[1]?.line).toEqual({ xs: [0, 1], ys: [5, 5] });
+  });
+
+  it('is prepared in turns, however many points it has', () => {
+    const many = [points(Array.from({ length: 500_000 }, (_, at) => at % 97)), points([1, 2, 3])];
+    const turns = [arePrepared(many), arePrepared(many), arePrepared(many)];
+    expect(turns).toEqual([false, true, true]);
+    expect(curveOf('x', '#000', many[0] ?? points([]), undefined).shape.length).toBe(500_000);
+    expect(arePrepared([])).toBe(true);
   });
 
   it('lists points that no line goes through', () => {
@@ -79,9 +89,8 @@ describe('what a chart draws', () => {
 
   it('goes on with what it knew of a series that grew, and starts anew where its order changed', () => {
     const series = seriesOf(Array.from({ length: 1000 }, (_, i) => i % 7));
-    const extent = { min: 0, max: 2000 };
     const now = (): ReturnType<typeof curveOf> =>
-      curveOf('x', '#000', cachedOnAxis(series, 'step', 0, NO_EPOCHS), UNSMOOTHED, extent);
+      curveOf('x', '#000', cachedOnAxis(series, 'step', 0, NO_EPOCHS), undefined);
     const drawn = (): readonly (number | null)[] =>
       chartData([now()], { ...span(0, 2000), pixelCount: 50 }).curves[0]?.points.ys ?? [];
     const before = now().shape;

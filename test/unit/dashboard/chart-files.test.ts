@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_CHART_SETTINGS } from 'quark-sdk/workspace';
-import { onAxis } from '../../../dashboard/charts/axis.ts';
+import { onAxis } from '../../../dashboard/charts/plot/axis.ts';
 import { chartTable } from '../../../dashboard/charts/chart-csv.ts';
 import { chartData, curveOf } from '../../../dashboard/charts/chart-data.ts';
 import { chartSvg, type SvgWords } from '../../../dashboard/charts/chart-svg.ts';
 import type { ShownCurve } from '../../../dashboard/charts/legend.tsx';
 import type { Drawing } from '../../../dashboard/charts/metric-chart.ts';
+import { smoothedNow } from '../../../dashboard/charts/smoothing/smooth-client.ts';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
 
 const HOSTILE = '</text><script>alert(1)</script>';
@@ -15,8 +16,9 @@ function curve(key: string, ys: readonly number[], amount = 0): ShownCurve {
   const series = new SampleSeries(key);
   for (const [at, y] of ys.entries()) series.push(y, at * 10, Number.NaN, 1e12 + at);
   const points = onAxis(series, 'step', 0, NO_EPOCHS);
-  const range = { min: 0, max: ys.length * 10 };
-  const made = curveOf(key, '#123456', points, { kind: 'mean', amount }, range);
+  const query = { points, smoothing: { kind: 'mean', amount } as const, extent: ys.length * 10 };
+  const smoothed = amount === 0 ? undefined : smoothedNow(query);
+  const made = curveOf(key, '#123456', points, smoothed);
   return { ...made, style: { color: 0, dash: 1 }, isHidden: false, series };
 }
 

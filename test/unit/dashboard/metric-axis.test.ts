@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { onAxis, type AxisSeries } from '../../../dashboard/charts/axis.ts';
+import { onAxis, type AxisSeries } from '../../../dashboard/charts/plot/axis.ts';
 import { placedOn } from '../../../dashboard/charts/chart-data.ts';
 import { onMetric } from '../../../dashboard/charts/metric-axis.ts';
 import { markGroups, markX, placedBands, placedMarks } from '../../../dashboard/charts/marks.ts';

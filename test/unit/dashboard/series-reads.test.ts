@@ -8,7 +8,7 @@ import {
   type SeriesRead,
   type Store,
 } from 'quark-sdk';
-import { AxisTrack, onAxis } from '../../../dashboard/charts/axis.ts';
+import { AxisTrack, onAxis } from '../../../dashboard/charts/plot/axis.ts';
 import { EpochScaler } from '../../../dashboard/series/epoch-scale.ts';
 import { epochScaleOf } from './epoch-scales.ts';
 import { splitLarge } from '../../../dashboard/charts/group.ts';

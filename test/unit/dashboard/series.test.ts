@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lowerBound, nearestIndex, onAxis } from '../../../dashboard/charts/axis.ts';
+import { lowerBound, nearestIndex, onAxis } from '../../../dashboard/charts/plot/axis.ts';
 import { NO_EPOCHS } from '../../../dashboard/series/epoch-scale.ts';
 import { epochScaleOf } from './epoch-scales.ts';
 import { SampleSeries, SeriesSet } from '../../../dashboard/series/series.ts';

@@ -5,7 +5,7 @@ import {
   gaussianWidth,
   meanWidth,
   smooth as smoothBy,
-} from '../../../dashboard/charts/plot/smooth.ts';
+} from '../../../dashboard/charts/smoothing/smooth.ts';
 import { runs } from '../../support/property.ts';
 
 const smooth = (xs: Float64Array, ys: Float64Array, amount: number, extent: number): Float64Array =>

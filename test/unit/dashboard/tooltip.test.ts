@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { onAxis } from '../../../dashboard/charts/axis.ts';
+import { onAxis } from '../../../dashboard/charts/plot/axis.ts';
 import { curveOf } from '../../../dashboard/charts/chart-data.ts';
 import type { ShownCurve } from '../../../dashboard/charts/legend.tsx';
 import { placeTooltip } from '../../../dashboard/charts/plot/place-tooltip.ts';
@@ -72,7 +72,7 @@ function curve(key: string, ys: readonly number[], isHidden = false): ShownCurve
   const series = new SampleSeries(key);
   for (const [at, y] of ys.entries()) series.push(y, at, Number.NaN, at);
   const points = onAxis(series, 'step', 0, { firstStep: new Map(), stepsPerEpoch: 1 });
-  const made = curveOf(key, '#000', points, { kind: 'exponential', amount: 0 }, frame.x);
+  const made = curveOf(key, '#000', points, undefined);
   return { ...made, style: { color: 0, dash: 0 }, isHidden, series };
 }
 

@@ -1,6 +1,6 @@
 /** Puts a series on an x axis: ascending x, the latest value where a step was written again, nothing else changed. */
-import type { EpochScale } from '../series/epoch-scale.ts';
-import type { SampleSeries, XAxis } from '../series/series.ts';
+import type { EpochScale } from '../../series/epoch-scale.ts';
+import type { SampleSeries, XAxis } from '../../series/series.ts';
 
 /** A series ready to be reduced and drawn. Arrays may be views of the series: read only. */
 export type AxisSeries = {

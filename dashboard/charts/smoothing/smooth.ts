@@ -1,5 +1,5 @@
 /** Smoothing of a curve, for the eye only: it is never stored. */
-import type { Smoothing } from './chart-settings.ts';
+import type { Smoothing } from '../plot/chart-settings.ts';
 
 /** Parts the axis is divided into to say how near two points are: about the pixels of a chart. */
 const UNITS_PER_AXIS = 500;
