@@ -77,6 +77,13 @@ export function curveSortResiduals(
       const end = a + ((<usize>min(start + (width << 1), count)) << 4);
       let right = middle;
       let out = b + ((<usize>start) << 4);
+      // Records that are nearly in order, as those of a slope next to the one before, meet in a few: the others are copied.
+      if (right < end) {
+        const first = firstAfter(left, middle, right);
+        memory.copy(out, left, first - left);
+        out += first - left;
+        left = first;
+      }
       while (left < middle && right < end) {
         const isRight = <usize>isBefore(right, left);
         v128.store(out, v128.load(isRight ? right : left));
@@ -108,6 +115,16 @@ function isBefore(one: usize, two: usize): bool {
   const a = load<f64>(one);
   const b = load<f64>(two);
   return abs(a - b) > CLOSE * abs(b) ? a < b : compare(one, two) < 0;
+}
+
+/** The first of the sorted records from `from` to `to` that `record` comes before; `to` where it comes before none. */
+function firstAfter(from: usize, to: usize, record: usize): usize {
+  while (from < to) {
+    const middle = from + (((to - from) >> 5) << 4);
+    if (isBefore(record, middle)) to = middle;
+    else from = middle + 16;
+  }
+  return from;
 }
 
 function rankAt(ranks: usize, end: usize): i64 {

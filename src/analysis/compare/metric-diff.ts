@@ -156,7 +156,7 @@ function alignedOn(a: MetricSeries, b: MetricSeries, kernel: SeriesKernel): Comm
   const [sparse, dense] = isPrimarySparser ? [primary, reference] : [reference, primary];
   const filled = kernel.alignOnStep(sparse, dense, { join: 'left', fill: 'previous' });
   const last = dense.steps.at(-1) ?? 0;
-  const rows = [...filled.steps.keys()].filter(
+  const rows = Int32Array.from(filled.steps.keys()).filter(
     (i) => Number.isFinite(filled.second[i] ?? Number.NaN) && (filled.steps[i] ?? 0) <= last,
   );
   if (rows.length === 0) return null;
@@ -178,16 +178,21 @@ function alignedOn(a: MetricSeries, b: MetricSeries, kernel: SeriesKernel): Comm
 /** The finite values that have a place on an axis, the last of each place. */
 function onAxis(series: MetricSeries, axis: SeriesAxis): Placed {
   const places = axis === 'step' ? series.steps : series.epochs;
-  const rows: number[] = [];
-  for (let i = 0; i < series.values.length; i++) {
-    const isLast = places[i] !== places[i + 1];
-    if (isLast && Number.isFinite(places[i]) && Number.isFinite(series.values[i])) rows.push(i);
-  }
-  if (rows.length === series.values.length) return { steps: places, values: series.values };
-  return {
-    steps: Float64Array.from(rows, (row) => places[row] ?? 0),
-    values: Float64Array.from(rows, (row) => series.values[row] ?? 0),
-  };
+  const { values } = series;
+  const rowCount = values.length;
+  const isTaken = (row: number): boolean =>
+    places[row] !== places[row + 1] && Number.isFinite(places[row]) && Number.isFinite(values[row]);
+  let count = 0;
+  for (let row = 0; row < rowCount; row++) if (isTaken(row)) count++;
+  if (count === rowCount) return { steps: places, values };
+  const steps = new Float64Array(count);
+  const taken = new Float64Array(count);
+  for (let row = 0, at = 0; row < rowCount; row++)
+    if (isTaken(row)) {
+      steps[at] = places[row] ?? 0;
+      taken[at++] = values[row] ?? 0;
+    }
+  return { steps, values: taken };
 }
 
 type Area = { readonly area: number; readonly mean: number };
@@ -225,7 +230,7 @@ function tailMoments(part: FinitePart | undefined, kernel: SeriesKernel): Moment
   const count = Math.max(MIN_TAIL, Math.ceil(part.values.length * TAIL_SHARE));
   if (part.values.length < count) return undefined;
   const tail = part.values.subarray(part.values.length - count);
-  const { mean, variance } = momentsOf([...tail]);
+  const { mean, variance } = momentsOf(tail);
   const { slope } = kernel.theilSen(tail);
   let product = 0;
   let square = 0;

@@ -30,11 +30,13 @@ export type Parting = {
  * noise and keeps its sign for a while; in a series too short to tell noise, where it takes the sign that it keeps to the end.
  */
 export function partingOf({ steps, first, second }: AlignedValues, kernel: SeriesKernel): Parting {
-  const at = first.findIndex((value, i) => value !== second[i]);
+  let at = 0;
+  while (at < first.length && first[at] === second[at]) at++;
   const different = steps[at];
   if (different === undefined)
     return { different: undefined, parted: undefined, rejoined: undefined };
-  const values = first.map((value, i) => value - (second[i] ?? 0));
+  const values = new Float64Array(first.length);
+  for (let i = 0; i < values.length; i++) values[i] = (first[i] ?? 0) - (second[i] ?? 0);
   const part = finitePart({
     key: 'difference',
     x: 'step',

@@ -160,10 +160,12 @@ export function welchOfMoments(
 }
 
 /** Count, mean and variance (with n - 1) of a sample. */
-export function momentsOf(values: readonly number[]): Moments {
+export function momentsOf(values: ArrayLike<number>): Moments {
   const count = values.length;
-  const mean = values.reduce((sum, value) => sum + value / count, 0);
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  let mean = 0;
+  for (let i = 0; i < count; i++) mean += (values[i] ?? 0) / count;
+  let squares = 0;
+  for (let i = 0; i < count; i++) squares += ((values[i] ?? 0) - mean) ** 2;
   return {
     count,
     mean: count === 0 ? Number.NaN : mean,

@@ -101,8 +101,15 @@ export function candidatesOf(
 const MIN_VALUES = 3;
 
 function falls(series: MetricSeries | undefined): boolean {
-  const finite = series?.values.filter((value) => Number.isFinite(value)) ?? new Float64Array(0);
-  const [first] = finite;
-  const last = finite.at(-1);
-  return finite.length >= MIN_VALUES && first !== undefined && last !== undefined && last < first;
+  if (series === undefined) return false;
+  const { values } = series;
+  let first = 0;
+  while (first < values.length && !Number.isFinite(values[first])) first++;
+  let last = values.length - 1;
+  while (last > first && !Number.isFinite(values[last])) last--;
+  if (!((values[last] ?? 0) < (values[first] ?? 0))) return false;
+  let count = 2;
+  for (let i = first + 1; i < last && count < MIN_VALUES; i++)
+    if (Number.isFinite(values[i])) count++;
+  return count >= MIN_VALUES;
 }

@@ -5,7 +5,7 @@ import { compareResiduals, residual, tame } from './curve-exact.ts';
 export interface Slopes {
   /** Number of points. */
   readonly pointCount: number;
-  /** How many slopes are below this one, and how many are equal to it. */
+  /** How many slopes are below this one, and how many are equal to it. It is above the lower end. */
   count(slope: number): { readonly below: number; readonly equal: number };
   /** Makes the slope counted last the lower end of {@link Slopes.between}; -Infinity before. */
   keepLow(): void;

@@ -131,6 +131,9 @@ class WasmSlopes implements Slopes {
   readonly #low: number;
   readonly #isSwapped: number;
   #hasLow = false;
+  /** Slopes up to the lower end, and up to the one that was counted last. */
+  #upToLow = 0;
+  #upToLast = 0;
   #records: number;
   #room: number;
 
@@ -147,28 +150,32 @@ class WasmSlopes implements Slopes {
   }
 
   count(slope: number): { readonly below: number; readonly equal: number } {
-    return this.#sorted(slope, 0, new Float64Array(0), (below) => ({
-      below,
-      equal: this.#functions.curveEqualPairs(this.#records, this.pointCount),
-    }));
+    // From the order of the lower end, in which few pairs have to change when the slope is not far above it.
+    return this.#sorted(slope, new Float64Array(0), (inverted) => {
+      const below = this.#upToLow + inverted;
+      const equal = this.#functions.curveEqualPairs(this.#records, this.pointCount);
+      this.#upToLast = below + equal;
+      return { below, equal };
+    });
   }
 
   keepLow(): void {
     this.#functions.curveKeepOrder(this.#records, this.pointCount, this.#low);
     this.#hasLow = true;
+    this.#upToLow = this.#upToLast;
   }
 
   resetLow(): void {
     this.#hasLow = false;
+    this.#upToLow = 0;
   }
 
   between(high: number, ranks: Float64Array): Float64Array {
-    return this.#sorted(high, this.#hasLow ? this.#low : 0, ranks, (_, found) => found);
+    return this.#sorted(high, ranks, (_, found) => found);
   }
 
   #sorted<T>(
     slope: number,
-    order: number,
     ranks: Float64Array,
     work: (inverted: number, found: Float64Array) => T,
   ): T {
@@ -183,6 +190,7 @@ class WasmSlopes implements Slopes {
       }
       const ranksAt = copyIn(this.#arena, ranks);
       const foundAt = this.#arena.allocate(ranks.byteLength);
+      const order = this.#hasLow ? this.#low : 0;
       this.#functions.curveResiduals(this.#x, y, count, tamed.slope, order, this.#records);
       const inverted = this.#functions.curveSortResiduals(
         this.#records,
