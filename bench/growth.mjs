@@ -15,7 +15,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { median, save } from './harness.mjs';
 
-const PARTS = ['last', 'merge', 'import', 'read', 'compare'];
+const PARTS = ['last', 'merge', 'import', 'read', 'compare', 'writers'];
 
 const { values: options } = parseArgs({
   options: {

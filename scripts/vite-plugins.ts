@@ -50,6 +50,13 @@ const WORKERS: readonly WorkerSpec[] = [
     newSeam: '__QUARK_NEW_SERVICE_WORKER__',
     urlSeam: '__QUARK_SERVICE_WORKER_URL__',
   },
+  {
+    entry: 'worker/merge-worker.ts',
+    file: 'merge-worker.js',
+    inlineId: 'virtual:quark-inline-merge-worker',
+    newSeam: '__QUARK_NEW_MERGE_WORKER__',
+    urlSeam: '__QUARK_MERGE_WORKER_URL__',
+  },
 ];
 
 /** What is only there as a text: the programs of processes. */
@@ -193,7 +200,7 @@ export function librarySeams(): Plugin {
     },
     async generateBundle() {
       for (const { entry, file } of WORKERS) {
-        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- four
+        const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- five
         const source = `${code.trimEnd()}\n//# sourceMappingURL=${file}.map\n`;
         this.emitFile({ type: 'asset', fileName: file, source });
         this.emitFile({ type: 'asset', fileName: `${file}.map`, source: map });

@@ -15,21 +15,27 @@ export async function measure(rows, { entry, folder }) {
   await warm.endRun();
   await warm.close();
   const session = await sdk.startRun({ project: 'growth', storage, handleSignals: false });
-  const before = { ms: performance.now(), thread: threadMs() };
+  const began = performance.now();
   const during = await longestSlice(() => recordRows(session, sdk, { rows, flushRows: 1000 }));
   const ended = performance.now();
   const atEnd = await longestSlice(() => session.endRun());
   const after = performance.now();
-  const thread = threadMs() - before.thread;
   await session.close();
+  // Once more for its processor time alone: what finds the longest slice works between all others.
+  const again = await sdk.startRun({ project: 'growth', storage, handleSignals: false });
+  const threadBefore = threadMs();
+  await recordRows(again, sdk, { rows, flushRows: 1000 });
+  await again.endRun();
+  const thread = threadMs() - threadBefore;
+  await again.close();
   await storage.close();
   const { size } = await stat(join(folder, 'runs', '.quark', 'quark.db'));
   return {
     'longest slice while recording (ms of processor)': during,
     'longest slice of endRun (ms of processor)': atEnd,
-    'recording (ms)': ended - before.ms,
+    'recording (ms)': ended - began,
     'endRun (ms)': after - ended,
     'recording thread (ms of processor)': thread,
-    'bytes a point in the database': size / rows,
+    'bytes a point in the database': size / (2 * rows),
   };
 }

@@ -14,6 +14,8 @@ declare const __QUARK_WATCH_WORKER_URL__: URL;
 declare const __QUARK_NEW_WATCH_WORKER__: Worker;
 /** Where the file of the worker of a service lies. Pages have none. */
 declare const __QUARK_SERVICE_WORKER_URL__: URL;
+/** Where the file of the worker that merges lies. Pages have none. */
+declare const __QUARK_MERGE_WORKER_URL__: URL;
 
 declare module 'virtual:quark-inline-worker' {
   /** The text of the self-contained worker. */
@@ -35,6 +37,12 @@ declare module 'virtual:quark-inline-watch-worker' {
 
 declare module 'virtual:quark-inline-service-worker' {
   /** The text of the self-contained worker of a service. */
+  const source: string;
+  export default source;
+}
+
+declare module 'virtual:quark-inline-merge-worker' {
+  /** The text of the self-contained worker that merges. */
   const source: string;
   export default source;
 }

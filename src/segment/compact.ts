@@ -4,23 +4,14 @@
  * somebody else merged first.
  */
 import { Breather } from '../base/breather.ts';
-import { isQuarkError } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
-import type { MergedSegment, SegmentEncoding, SegmentManifest, Store } from '../store/store.ts';
-import { batchesOf, coalesceRanges } from '../store/batch-ranges.ts';
+import type { SegmentManifest, Store } from '../store/store.ts';
 import { mergeableSegments } from '../store/unsent.ts';
-import { concatBatches, concatBatchesInTurns, gatherRows } from './batch-ops.ts';
-import { encodeBatch, SEQUENCE_COLUMN } from './encode.ts';
 import { groupSegments } from './group-segments.ts';
-import { describeSegment, rangeOf, downsamplingOf } from './manifest.ts';
-import { openSegment, type OpenedSegment } from './open-segment.ts';
-import { packSegment } from '../codecs/packed/pack.ts';
-import { unpackSegment } from '../codecs/packed/unpack.ts';
-import type { KeyVector, RowBatch } from '../codecs/arrow/vectors.ts';
+import { rowMerge, WINDOW_BYTES, type MergeName, type MergeWork } from './row-merge.ts';
 
 /** Rows that are merged at a time: bounds the memory of a merge to about 20 MB, and each of its steps to a few milliseconds. */
 export const MERGED_ROWS: number = 1 << 17;
-const WINDOW_BYTES = 128 << 20;
 /**
  * Merged windows that are regrouped: what was merged before, of several keys each, becomes segments of one key. It takes the same cuts
  * of all windows at a time, which have about the same keys, so that it is no larger than a merge of a window or three.
@@ -28,17 +19,10 @@ const WINDOW_BYTES = 128 << 20;
 const REGROUP_WINDOWS = 8;
 const LEAST_WINDOWS = 2;
 const REGROUP_ROWS = 3 * MERGED_ROWS;
-/** Rows and stored bytes that are read at a time: what a merge needs beside the rows themselves. */
-const READ_ROWS = 1 << 16;
-const READ_BYTES = 8 << 20;
-/** Rows of a merged segment, at most. */
-const MAX_ROWS = 1 << 17;
+/** What is read at a time: what a merge needs beside the rows themselves, and some milliseconds of a thread. */
+const READ_AT_ONCE = { rows: 1 << 16, bytes: 8 << 20, segments: 64 };
 /** Segments that are a window, however few rows they have. */
 const WHOLE_SEGMENTS = 1 << 10;
-/** Bytes of a merged segment before packing: half of what stores take, however badly it packs. */
-const MAX_ARROW_BYTES = 32 << 20;
-/** A merged segment is cut at the end of a key once it has this many rows. */
-const CUT_ROWS = 1 << 14;
 /** Segments with fewer rows are merged again, unless their rows are long. */
 const SMALL_ROWS = 1 << 14;
 const SMALL_BYTES = 4 << 20;
@@ -62,9 +46,24 @@ export type CompactLimits = {
   readonly isGrowing?: boolean;
   /** Between two merges: nothing more is begun once it is aborted. */
   readonly signal?: AbortSignal;
+  /** Merges a window. Default: on this thread. */
+  readonly merge?: MergeWindow | undefined;
 };
 
-type Merged = { readonly removed: number; readonly added: number; readonly seen: number };
+/** What the merge of a window did. */
+export type MergedWindow = {
+  readonly removed: number;
+  readonly added: number;
+  /** Segments of the window that were looked at, from its start. */
+  readonly seen: number;
+};
+
+/** Merges a window: {@link mergeWindow}, or the same with another thread. */
+export type MergeWindow = (
+  store: Store,
+  name: MergeName,
+  window: readonly SegmentManifest[],
+) => Promise<MergedWindow | undefined>;
 
 /**
  * Merges small and unpacked segments of one table of a run, from the oldest on.
@@ -86,11 +85,11 @@ export async function compactTable(
   for (const choose of [smallWindows, regroups]) {
     const segments = await mergeableSegments(store, runId, table.table);
     for (const window of choose(segments, limits)) {
-      for (let rest = window; rest.length > 0;) {
+      for (let rest = window; rest.length > 1 || rest[0]?.encoding === 'arrow';) {
         if (limits.signal?.aborted === true || count >= (limits.merges ?? Number.POSITIVE_INFINITY))
           return { removed, added, isDone: false };
-        const mergeName = `${mergeId}-${count++}`;
-        const merged = await mergeWindow(store, table, runId, mergeName, rest);
+        const name = { table, runId, mergeId: `${mergeId}-${count++}` };
+        const merged = await (limits.merge ?? mergeWindow)(store, name, rest);
         if (merged === undefined) {
           isDone = false;
           break;
@@ -116,11 +115,7 @@ function smallWindows(
     ({ encoding, rowCount, sizeBytes }) =>
       encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),
   );
-  const windows = groupSegments(small, {
-    rows: limits.rows ?? MERGED_ROWS,
-    bytes: WINDOW_BYTES,
-    segments: limits.segments ?? Number.POSITIVE_INFINITY,
-  });
+  const windows = groupSegments(small, { rows: MERGED_ROWS, bytes: WINDOW_BYTES, ...limits });
   const last = windows.at(-1) ?? [];
   const isWhole = rowsOf(last) > MERGED_ROWS / 2 || last.length >= WHOLE_SEGMENTS;
   return limits.isGrowing === true && !isWhole ? windows.slice(0, -1) : windows;
@@ -164,245 +159,41 @@ function rowsOf(segments: readonly SegmentManifest[]): number {
   return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
-/** Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. */
-async function mergeWindow(
+/**
+ * Merges the segments of a window from its start, as many as fit into memory once they are unpacked: `seen`. They are read a few at a
+ * time: their bytes are released before the next are read. Undefined when one of them is gone.
+ */
+export async function mergeWindow(
   store: Store,
-  table: TableDefinition,
-  runId: string,
-  mergeId: string,
+  name: MergeName,
   window: readonly SegmentManifest[],
-): Promise<Merged | undefined> {
-  const nothing = { removed: 0, added: 0 };
-  if (window.length === 1 && window[0]?.encoding === 'packed') return { ...nothing, seen: 1 };
+  work: MergeWork = rowMerge(name),
+): Promise<MergedWindow | undefined> {
+  const { runId, table } = name;
   const breather = new Breather();
-  const read = await readWindow(store, table, window, breather);
-  if (read === undefined) return undefined;
-  const { manifests, rows, seen } = read;
-  const [first] = manifests;
-  if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
-    return { ...nothing, seen };
-  const sources = coalesceRanges(manifests.flatMap(batchesOf));
-  const droppedRows = manifests.reduce((sum, one) => sum + (one.droppedRows ?? 0), 0);
-  const merged: MergedSegment[] = [];
-  const cuts = await cutRows(table, rows, breather);
-  for await (const { arrow, batch } of encodeCuts(table, rows, cuts, breather)) {
-    const { bytes, encoding } = await packSafely(arrow, breather);
-    await breather.breathe();
-    const batchNumber = merged.length;
-    const identity = { runId, table: table.table, writerId: mergeId, batchNumber };
-    const { manifest } = describeSegment({ table, identity, batch, bytes, encoding, sources });
-    const [start, end] = rangeOf(batch.columns.get(SEQUENCE_COLUMN));
-    merged.push({
-      manifest: {
-        ...manifest,
-        firstSequence: start ?? 0,
-        lastSequence: end ?? 0,
-        ...(droppedRows > 0 && merged.length === 0 ? { droppedRows } : {}),
-        ...downsamplingOf(manifests),
-      },
-      bytes,
-    });
-  }
-  const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
-  return isReplaced ? { removed: manifests.length, added: merged.length, seen } : undefined;
-}
-
-/** Rows of the segments of a window, and how many of those were looked at. */
-type ReadWindow = {
-  readonly manifests: readonly SegmentManifest[];
-  readonly rows: RowBatch;
-  readonly seen: number;
-};
-
-/**
- * Reads a window a few segments at a time: their rows are appended and their bytes released before the next are read. Undefined
- * when one of them is gone.
- */
-async function readWindow(
-  store: Store,
-  table: TableDefinition,
-  window: readonly SegmentManifest[],
-  breather: Breather,
-): Promise<ReadWindow | undefined> {
   const manifests: SegmentManifest[] = [];
-  const joined: RowBatch[] = [];
-  let arrowBytes = 0;
   let seen = 0;
-  for (const group of groupSegments(window, { rows: READ_ROWS, bytes: READ_BYTES })) {
-    const reads = await store.readSegments(group);
-    const opened: OpenedSegment[] = [];
-    let isFull = false;
-    for (const [i, manifest] of group.entries()) {
-      const read = reads[i];
-      if (read === undefined || read.kind === 'gone') return undefined;
-      const result = await openSegment(table, manifest, read);
-      await breather.breathe();
-      if (result.kind === 'opened') {
-        arrowBytes += result.segment.arrowBytes;
-        isFull = manifests.length > 0 && arrowBytes > WINDOW_BYTES;
-        if (isFull) break;
-        opened.push(result.segment);
-        manifests.push(manifest);
-      }
-      // A damaged segment is not merged, so that the damage stays visible.
-      seen++;
-    }
-    if (opened.length > 0) joined.push(withSequences(opened));
-    if (isFull) break;
-  }
-  return { manifests, rows: await concatBatchesInTurns(joined, breather), seen };
-}
-
-/**
- * Packed, and unpacked again to see that nothing is lost, since the merged segments go for good. Plain where that fails:
- * the DEFLATE of an engine is not ours.
- */
-async function packSafely(
-  arrow: Uint8Array<ArrayBuffer>,
-  breather: Breather,
-): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly encoding: SegmentEncoding }> {
-  const packed = await packSegment(arrow, breather);
   try {
-    const again = await unpackSegment(packed);
-    await breather.breathe();
-    if (isEqual(again, arrow)) return { bytes: packed, encoding: 'packed' };
-  } catch (error) {
-    if (!isQuarkError(error, 'segment_damaged')) throw error;
-  }
-  return { bytes: arrow, encoding: 'arrow' };
-}
-
-/** Word by word: Arrow bytes begin at a word and are padded to eight bytes. */
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  if (one.byteLength !== other.byteLength) return false;
-  const words = one.byteLength >> 2;
-  const [a, b] = [one, other].map((bytes) => new Int32Array(bytes.buffer, bytes.byteOffset, words));
-  if (a === undefined || b === undefined) return false;
-  for (let i = 0; i < words; i++) if (a[i] !== b[i]) return false;
-  for (let at = 4 * words; at < one.byteLength; at++) if (one[at] !== other[at]) return false;
-  return true;
-}
-
-/** Each cut as Arrow bytes; cuts with long texts in halves, until each fits. */
-async function* encodeCuts(
-  table: TableDefinition,
-  rows: RowBatch,
-  cuts: readonly Int32Array[],
-  breather: Breather,
-): AsyncGenerator<{ readonly batch: RowBatch; readonly arrow: Uint8Array<ArrayBuffer> }> {
-  for (const order of cuts) {
-    const batch = gatherRows(rows, order);
-    await breather.breathe();
-    const arrow = encodeBatch(table, batch);
-    await breather.breathe();
-    if (arrow.byteLength > MAX_ARROW_BYTES && order.length > 1) {
-      const middle = order.length >> 1;
-      yield* encodeCuts(table, rows, [order.subarray(0, middle), order.subarray(middle)], breather);
-    } else {
-      yield { batch, arrow };
+    for (const group of groupSegments(window, READ_AT_ONCE)) {
+      const reads = await store.readSegments(group);
+      const segments = group.flatMap((manifest, i) => {
+        const read = reads[i];
+        return read === undefined || read.kind === 'gone' ? [] : [{ manifest, read }];
+      });
+      if (segments.length < group.length) return undefined;
+      const found = await work.add(segments);
+      manifests.push(...found.taken.flatMap((at) => group[at] ?? []));
+      seen += found.seen;
+      if (found.seen < group.length) break;
+      await breather.breathe();
     }
-  }
-}
-
-function withSequences(opened: readonly OpenedSegment[]): RowBatch {
-  return concatBatches(
-    opened.map(({ batch, sequences }) => ({
-      rowCount: batch.rowCount,
-      columns: new Map([
-        ...batch.columns,
-        [SEQUENCE_COLUMN, { kind: 'number', values: sequences }],
-      ]),
-    })),
-  );
-}
-
-/**
- * Row numbers of each merged segment: ordered by key when there are many rows, by sequence within a key. Keys are in the order of their
- * names: those that are shown beside each other are in few segments.
- */
-async function cutRows(
-  table: TableDefinition,
-  rows: RowBatch,
-  breather: Breather,
-): Promise<Int32Array[]> {
-  const sequenceColumn = rows.columns.get(SEQUENCE_COLUMN);
-  const sequences =
-    sequenceColumn?.kind === 'number' ? sequenceColumn.values : new Float64Array(rows.rowCount);
-  const keyColumn =
-    table.keyColumn === undefined
-      ? undefined
-      : rows.columns.get(table.storedNames.get(table.keyColumn) ?? '');
-  const isKeyed = keyColumn?.kind === 'key' && rows.rowCount > CUT_ROWS;
-  const { order, starts } = isKeyed
-    ? orderByKey(keyColumn)
-    : { order: Int32Array.from(sequences.keys()), starts: [0, rows.rowCount] };
-  await breather.breathe();
-  const keyCount = starts.length - 1;
-  const cuts: Int32Array[] = [];
-  let from = 0;
-  for (let key = 0; key < keyCount; key++) {
-    const start = starts[key] ?? 0;
-    const end = starts[key + 1] ?? 0;
-    sortBySequence(order.subarray(start, end), sequences);
-    await breather.breathe();
-    while (end - from > MAX_ROWS) {
-      cuts.push(order.subarray(from, from + MAX_ROWS));
-      from += MAX_ROWS;
-    }
-    if (end - from >= CUT_ROWS && isKeyed) {
-      cuts.push(order.subarray(from, end));
-      from = end;
-    }
-  }
-  // A rest that is small would be merged again and again.
-  const lastRows = cuts.at(-1)?.length ?? MAX_ROWS;
-  const rest = rows.rowCount - from;
-  if (rest > 0 && rest < CUT_ROWS && lastRows + rest <= MAX_ROWS) {
-    cuts.pop();
-    from -= lastRows;
-  }
-  if (rest > 0) cuts.push(order.subarray(from));
-  return cuts;
-}
-
-/** The position of each key in the order of their names. */
-function ranksOf(dictionary: readonly string[]): Int32Array {
-  const ranks = new Int32Array(dictionary.length);
-  const byName = [...dictionary.keys()].toSorted((a, b) =>
-    (dictionary[a] ?? '') < (dictionary[b] ?? '') ? -1 : 1,
-  );
-  for (const [rank, index] of byName.entries()) ranks[index] = rank;
-  return ranks;
-}
-
-/** Rows in the order of the names of their keys, rows without one first; those of one key as they were, from `starts` on. */
-function orderByKey({ dictionary, indices }: KeyVector): {
-  readonly order: Int32Array;
-  readonly starts: ArrayLike<number>;
-} {
-  const ranks = ranksOf(dictionary);
-  const starts = new Int32Array(dictionary.length + 2);
-  for (let row = 0; row < indices.length; row++) {
-    const slot = (ranks[indices[row] ?? -1] ?? -1) + 2;
-    starts[slot] = (starts[slot] ?? 0) + 1;
-  }
-  for (let i = 1; i < starts.length; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
-  const next = starts.slice();
-  const order = new Int32Array(indices.length);
-  for (let row = 0; row < order.length; row++) {
-    const key = (ranks[indices[row] ?? -1] ?? -1) + 1;
-    const at = next[key] ?? 0;
-    order[at] = row;
-    next[key] = at + 1;
-  }
-  return { order, starts };
-}
-
-function sortBySequence(rows: Int32Array, sequences: Float64Array): void {
-  for (let i = 1; i < rows.length; i++) {
-    if ((sequences[rows[i] ?? 0] ?? 0) < (sequences[rows[i - 1] ?? 0] ?? 0)) {
-      rows.sort((a, b) => (sequences[a] ?? 0) - (sequences[b] ?? 0));
-      return;
-    }
+    const [first] = manifests;
+    if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
+      return { removed: 0, added: 0, seen };
+    const merged = await work.finish();
+    const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
+    return isReplaced ? { removed: manifests.length, added: merged.length, seen } : undefined;
+  } finally {
+    work.end?.();
   }
 }

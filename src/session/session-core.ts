@@ -117,7 +117,7 @@ export class SessionCore implements RunHandle {
     this.store = this.#runStore.store;
     const ttlMs = options.leaseTtlMs ?? platform.leaseTtlMs;
     this.#claim = new Claim(this.store, run.id, holder, clock, ttlMs);
-    this.#housekeeping = new Housekeeping(this.store, run.id, clock);
+    this.#housekeeping = new Housekeeping(this.store, run.id, clock, platform.mergeWindow);
     this.recording = new RecordingHealth(run.id, clock, {
       strictMode: run.strictMode,
       callback: options.onRecordingProblem,

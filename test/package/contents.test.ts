@@ -51,6 +51,7 @@ describe('import graph', () => {
     ['series-worker.js', 'analysis.js', 'inline-series-worker'],
     ['watch-worker.js', 'analysis.js', 'inline-watch-worker'],
     ['service-worker.js', 'service.js', 'inline-service-worker'],
+    ['merge-worker.js', 'node-platform.js', 'inline-merge-worker'],
   ])('%s is one file, and the text that %s carries the same', async (worker, entry, chunk) => {
     const { files } = closureOf(join(DIST, worker));
     expect(files).toHaveLength(1);

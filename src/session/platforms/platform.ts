@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { isNode } from '../../base/runtime.ts';
 import { VERSION } from '../../base/version.ts';
+import type { MergeWindow } from '../../segment/compact.ts';
 import { pageTokens, type TabTokens } from './tab-token.ts';
 
 /** A file that grows at its end. */
@@ -79,6 +80,8 @@ export interface Platform {
   readonly tab?: TabTokens | undefined;
   /** Opens a file in a folder, or makes both; absent where there are no files. */
   readonly openAppendFile?: (folder: string, name: string) => Promise<AppendFile>;
+  /** Merges windows of segments with another thread; absent where there is none. */
+  readonly mergeWindow?: MergeWindow;
   /** Files and code; absent where there is no disk. */
   readonly files?: ProgramFiles;
   /** Calls back when the page is hidden: what is buffered should be written now. */

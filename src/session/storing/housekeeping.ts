@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { TABLES } from '../../records/tables.ts';
-import { compactTable, MERGED_ROWS } from '../../segment/compact.ts';
+import { compactTable, MERGED_ROWS, type MergeWindow } from '../../segment/compact.ts';
 import type { SegmentManifest, Store } from '../../store/store.ts';
 
 /**
@@ -18,14 +18,21 @@ export class Housekeeping {
   readonly #store: Store;
   readonly #runId: string;
   readonly #clock: Pick<Clock, 'now'>;
+  readonly #mergeWindow: MergeWindow | undefined;
   readonly #counts = new Map<string, { segments: number; rows: number }>();
   #merging: Promise<void> | undefined;
   #failure: unknown;
 
-  constructor(store: Store, runId: string, clock: Pick<Clock, 'now'>) {
+  constructor(
+    store: Store,
+    runId: string,
+    clock: Pick<Clock, 'now'>,
+    merge: MergeWindow | undefined,
+  ) {
     this.#store = store;
     this.#runId = runId;
     this.#clock = clock;
+    this.#mergeWindow = merge;
   }
 
   /** Counts segments that were appended to a table, and merges them once they or their rows are many. */
@@ -70,6 +77,7 @@ export class Housekeeping {
     if (table !== undefined)
       await compactTable(this.#store, table, this.#runId, createId('mrg', this.#clock.now()), {
         isGrowing,
+        merge: this.#mergeWindow,
       });
   }
 }

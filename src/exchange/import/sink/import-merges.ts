@@ -2,6 +2,7 @@
 import { createId } from '../../../base/ids.ts';
 import { TABLES } from '../../../records/tables.ts';
 import { compactTable } from '../../../segment/compact.ts';
+import { loadPlatform } from '../../../session/platforms/platform.ts';
 import { tolerate } from '../../../session/storing/housekeeping.ts';
 import type { NewSegment, Store } from '../../../store/store.ts';
 
@@ -73,8 +74,8 @@ export class ImportMerges {
     const table = TABLES.get(name);
     if (table === undefined || !this.#isWorth) return;
     const mergeId = createId('mrg', Date.now());
-    await tolerate(() =>
-      compactTable(this.#store, table, this.#runId, mergeId, { rows: IMPORTED_ROWS, isGrowing }),
-    );
+    const { mergeWindow: merge } = await loadPlatform();
+    const limits = { rows: IMPORTED_ROWS, isGrowing, merge };
+    await tolerate(() => compactTable(this.#store, table, this.#runId, mergeId, limits));
   }
 }

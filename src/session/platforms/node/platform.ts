@@ -12,6 +12,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
 import type { Platform } from '../platform.ts';
+import { mergeThreads } from '../../../segment/node/merge-thread.ts';
 import { openAppendFile } from './append-file.ts';
 import { programFiles } from './program-code.ts';
 import { readGit } from './git.ts';
@@ -46,6 +47,7 @@ export const nodePlatform: Platform = {
   },
   onHide: () => () => undefined,
   openAppendFile,
+  mergeWindow: mergeThreads.mergeWindow,
   files: programFiles,
 };
 
