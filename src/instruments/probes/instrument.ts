@@ -5,6 +5,7 @@ import { encodeJsonObject, type JsonObject } from '../../base/json.ts';
 import { checkModuleName } from '../../base/names.ts';
 import type { WriterStatus } from '../../session/buffered-writer.ts';
 import type { OpenWriter, RunHandle } from '../../session/run-handle.ts';
+import { sizeOf } from '../../kernel/tensor/reductions.ts';
 import type { ProbeSettings } from './hook-config.ts';
 import type { ModelSource } from './model-source.ts';
 import { OverheadBudget, type CadenceChoice } from './overhead-budget.ts';
@@ -40,6 +41,9 @@ export type ProbeStatus = WriterStatus & {
   /** Steps from one probe to the next, as the schedule and the overhead budget have it; null: explicit steps only. */
   readonly everyNSteps: number | null;
 };
+
+/** Elements of a parameter whose probes are handed to a worker. */
+const LARGE_LENGTH = 8192;
 
 export class Instrument {
   readonly handle: RunHandle;
@@ -77,7 +81,8 @@ export class Instrument {
   /** Begins to be flushed and closed with the session, and to need kernels. */
   open(writer: OpenWriter): void {
     this.#detach = this.handle.attach(writer);
-    this.#kernels = accessKernels(this.#settings.kernels);
+    const isLarge = this.#source.parameters.some(({ shape }) => sizeOf(shape) >= LARGE_LENGTH);
+    this.#kernels = accessKernels(this.#settings.kernels, isLarge);
   }
 
   /** Whether steps are to be timed. */

@@ -48,6 +48,8 @@ const STATS_NS = 0.4;
 const HISTOGRAM_NS = 2;
 const CHANGE_NS = 2.5;
 const CALL_NS = 5_000;
+/** How many times as long they take before the kernels have loaded and been compiled: what is large waits for that. */
+const UNREADY = 100;
 
 export class ProbeWork {
   readonly #kernels: KernelAccess;
@@ -308,7 +310,8 @@ export class ProbeWork {
   }
 
   #fits(length: number, elementNs: number): boolean {
-    const ns = this.#inlineNs + CALL_NS + length * elementNs;
+    const slower = this.#kernels.isReady ? 1 : UNREADY;
+    const ns = this.#inlineNs + CALL_NS + length * elementNs * slower;
     if (length > MAX_INLINE_LENGTH || ns > INLINE_NS) return false;
     this.#inlineNs = ns;
     return true;

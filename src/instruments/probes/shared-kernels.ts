@@ -2,6 +2,7 @@
 import { jsKernel } from '../../kernel/tensor/js-kernel.ts';
 import type { Kernel } from '../../kernel/kernel.ts';
 import { createKernels, type Kernels } from '../../kernel/tensor/kernels.ts';
+import { warmUp } from './warm-up.ts';
 import { handOverOf, type StepHandOver } from '../../kernel/tensor/step-hand-over.ts';
 
 /** The kernels as a probe uses them. */
@@ -10,6 +11,8 @@ export interface KernelAccess {
   readonly inline: Kernel;
   /** Hands parts of a step to workers; undefined where that is not possible, or not yet. */
   readonly steps: StepHandOver | undefined;
+  /** Whether `inline` is what it will be: until then, and before it has been compiled, it takes many times as long. */
+  readonly isReady: boolean;
   /** The kernels with their workers. */
   readonly loaded: Promise<Kernels>;
   /** Gives them back; the last user closes those that are shared. */
@@ -18,12 +21,17 @@ export interface KernelAccess {
 
 let shared: { readonly loaded: Promise<Kernels>; users: number } | undefined;
 
-/** The kernels handed in, which stay the caller's, or the shared ones. */
-export function accessKernels(given: Kernels | undefined): KernelAccess {
+/**
+ * The kernels handed in, which stay the caller's, or the shared ones, made ready for the first probe in turns of the event loop.
+ *
+ * @param isLarge whether what is probed is worth a worker, which starts ahead then
+ */
+export function accessKernels(given: Kernels | undefined, isLarge: boolean): KernelAccess {
   if (given !== undefined)
     return {
       inline: given.inline,
       steps: handOverOf(given),
+      isReady: true,
       loaded: Promise.resolve(given),
       release: () => undefined,
     };
@@ -32,17 +40,25 @@ export function accessKernels(given: Kernels | undefined): KernelAccess {
   own.users += 1;
   let inline: Kernel = jsKernel;
   let steps: StepHandOver | undefined;
-  void own.loaded.then((kernels) => {
+  let isReady = false;
+  let isReleased = false;
+  void own.loaded.then(async (kernels) => {
     ({ inline } = kernels);
     steps = handOverOf(kernels);
+    if (isReleased) return;
+    if (isLarge) steps?.prepare();
+    await warmUp(inline, () => isReleased);
+    isReady = true;
   });
-  let isReleased = false;
   return {
     get inline() {
       return inline;
     },
     get steps() {
       return steps;
+    },
+    get isReady() {
+      return isReady;
     },
     loaded: own.loaded,
     release() {

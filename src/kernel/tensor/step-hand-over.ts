@@ -93,6 +93,11 @@ export class StepHandOver {
     return this.#crew.isServed() ? savedMs : 0;
   }
 
+  /** Has a worker start, for steps to come. */
+  prepare(): void {
+    this.#crew.isServed();
+  }
+
   /** Space in shared memory. */
   space(sizeBytes: number, outLength: number): RingSpace | undefined {
     return this.#crew.space(sizeBytes, outLength);

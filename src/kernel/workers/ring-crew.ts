@@ -124,13 +124,12 @@ export class RingCrew<C, R> {
     return { result, done: Promise.resolve(room.buffer), cancel: (error) => cancel(error) };
   }
 
-  /** Whether a worker serves the ring; asks for one where none does. */
+  /** Whether a worker serves the ring, or is about to; asks for one where none does. */
   isServed(): boolean {
     const ring = this.#open();
     if (ring === undefined || this.#isClosed || !this.#pool.hasWorkers) return false;
-    if (ring.isServed) return true;
-    this.#serve(ring, 1);
-    return false;
+    if (!ring.isServed) this.#serve(ring, 1);
+    return true;
   }
 
   /** Space for the data of a job, and for an answer of so many numbers; undefined when there is none. */

@@ -20,6 +20,8 @@ export const RING_COMING = 5;
 export const RING_SERVING = 6;
 /** Workers that wait. */
 export const RING_SLEEPING = 7;
+/** KiB from the start that have been used so far: workers that have nothing to do touch what comes next. */
+export const RING_USED_KIB = 8;
 const HEADER_WORDS = 16;
 
 /** Jobs at a time. */

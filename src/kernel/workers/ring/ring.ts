@@ -15,6 +15,7 @@ import {
   RING_SIGNAL,
   RING_SLEEPING,
   RING_SLOTS,
+  RING_USED_KIB,
   ringViews,
   SLOT_AT_WORKER,
   SLOT_DONE,
@@ -159,7 +160,10 @@ export class Ring {
     };
     this.#rooms.push(room);
     this.#top = room.end;
-    this.#touchedTo = Math.max(this.#touchedTo, room.end);
+    if (room.end > this.#touchedTo) {
+      this.#touchedTo = room.end;
+      Atomics.store(this.#views.header, RING_USED_KIB, room.end >> 10);
+    }
     this.#usedBytes += length;
     return room;
   }
