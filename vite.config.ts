@@ -12,10 +12,11 @@ import {
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
 import { ENTRIES, sourceOf } from './scripts/entries.mjs';
+import { pureInitialisers } from './scripts/pure-initialisers.ts';
 import {
   httpStoreAtStart,
   inlineWorker,
-  inOneChunk,
+  inChunks,
   librarySeams,
   pageSeams,
   sourceSeams,
@@ -40,13 +41,39 @@ const sourceAlias = [
   })),
 ];
 
+/** What a page imports to record, what a session is, the store of most pages, and the whole entry. */
+const START = ['src/session/functions.ts', 'src/session/metrics-logger.ts'];
+const SESSION = ['src/session/open-session.ts'];
+const IDB = ['src/store/idb/idb-store.ts'];
+const INDEX = ['src/index.ts'];
+
+/**
+ * Chunks of the library and the modules that they begin from, in the order in which a page that records loads them: a module goes to the
+ * first that needs it. `session` and `idb` have what the entry does not reach statically: esbuild counts what a chunk of the entry may
+ * import as imported, and would have a page load all of it at once.
+ */
+const CHUNKS = [
+  { name: 'version', roots: ['src/base/version.ts'] },
+  { name: 'base', roots: ['src/base/errors.ts'] },
+  { name: 'start', roots: START },
+  { name: 'records', roots: SESSION, within: INDEX },
+  { name: 'stores', roots: IDB, within: INDEX },
+  { name: 'session', roots: SESSION },
+  { name: 'idb', roots: IDB },
+  { name: 'core', roots: INDEX },
+].map(({ name, roots, within }) => ({
+  name,
+  roots: roots.map((path) => here(`./${path}`)),
+  within: within?.map((path) => here(`./${path}`)),
+}));
+
 /**
  * dist/: plain modules side by side, because the worker's URL is relative to the file that names it. The browser
  * entries carry all they need; what only Node uses stays an import. Left unminified: the user's bundler does that, and
  * minifying would drop the comments by which bundlers know what to leave alone.
  */
 const library: ViteUserConfig = {
-  plugins: [inlineWorker(), librarySeams()],
+  plugins: [inlineWorker(), librarySeams(), pureInitialisers()],
   publicDir: false,
   build: {
     target: 'es2022',
@@ -68,6 +95,7 @@ const library: ViteUserConfig = {
       fileName: (_format, name) => `${name}.js`,
     },
     rolldownOptions: {
+      optimization: { inlineConst: { mode: 'all' } },
       external: [
         /^node:/,
         'libsql',
@@ -85,7 +113,7 @@ const library: ViteUserConfig = {
         chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
         // The kernels stay apart: analysis alone needs no tensor kernels.
         codeSplitting: {
-          groups: [inOneChunk('core', here('./src/index.ts'), /\/src\/kernel\//)],
+          groups: inChunks(CHUNKS, /\/src\/kernel\//),
         },
       },
     },

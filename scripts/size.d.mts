@@ -10,3 +10,5 @@ export function closureOf(
   leavesOut?: (file: string) => boolean,
 ): { files: string[]; bare: string[] };
 export function transferBytes(files: readonly string[]): number;
+export const START_BUDGET_BYTES: number;
+export const FIRST_LOG_BUDGET_BYTES: number;

@@ -157,7 +157,8 @@ export function pageSeams(): Plugin {
 }
 
 /** How the package loads the store over HTTP where it is asked for. */
-const HTTP_STORE = "const { openHttpStorage } = await import('../wire/http-store.ts');";
+const HTTP_STORE =
+  "const { openHttpStorage } = await loadStore(async () => import('../wire/http-store.ts'));";
 
 /** Puts the store over HTTP beside what opens stores: a page that comes from a server needs it before its first row. */
 export function httpStoreAtStart(): Plugin {
@@ -211,27 +212,52 @@ export function librarySeams(): Plugin {
 
 /** Where rolldown asks which chunk a module goes to. */
 type ModuleGraph = {
-  getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null;
+  getModuleInfo(
+    id: string,
+  ): { readonly importedIds: readonly string[]; readonly isEntry: boolean } | null;
+};
+
+/** A chunk, and the modules whose static imports it has: all of them, or those that other modules reach statically as well. */
+type ChunkRoots = {
+  readonly name: string;
+  readonly roots: readonly string[];
+  readonly within?: readonly string[] | undefined;
 };
 
 /**
- * Keeps everything that an entry imports statically in one chunk. Cut along what other entries share with it, the same modules weigh a
- * tenth more: each file is compressed by itself. What matches `without` is cut as it would be.
+ * Keeps what some modules import statically in one chunk for each list of them: a module goes to the first that needs it. Cut along
+ * what entries share with each other, the same modules weigh a tenth more: each file is compressed by itself. What matches `without`
+ * is cut as it would be.
  */
-export function inOneChunk(name: string, entry: string, without: RegExp) {
-  let members: ReadonlySet<string> | undefined;
-  return {
+export function inChunks(chunks: readonly ChunkRoots[], without: RegExp) {
+  let chunkOf: ReadonlyMap<string, string> | undefined;
+  return chunks.map(({ name }, i) => ({
     debugName: name,
+    // Those of a lower priority leave a module to this one, even where theirs import it.
+    priority: chunks.length - i,
     name: (id: string, graph: ModuleGraph): string | null => {
-      members ??= importedBy(entry, graph);
-      return members.has(id) && !without.test(id) ? name : null;
+      chunkOf ??= firstNeed(chunks, graph);
+      return chunkOf.get(id) === name && !without.test(id) ? name : null;
     },
-  };
+  }));
 }
 
-function importedBy(entry: string, graph: ModuleGraph): ReadonlySet<string> {
-  const found = new Set<string>();
-  const waiting = [entry];
+function firstNeed(chunks: readonly ChunkRoots[], graph: ModuleGraph): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const { name, roots, within } of chunks) {
+    const limit = within === undefined ? undefined : importedBy(within, graph);
+    for (const id of importedBy(roots, graph))
+      // What an entry imports would come along, though it matches `without`.
+      if (!found.has(id) && limit?.has(id) !== false && graph.getModuleInfo(id)?.isEntry !== true)
+        found.set(id, name);
+  }
+  return found;
+}
+
+/** Some modules and what they import statically. */
+function importedBy(roots: readonly string[], graph: ModuleGraph): ReadonlySet<string> {
+  const found = new Set(roots);
+  const waiting = [...roots];
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop())
     for (const imported of graph.getModuleInfo(id)?.importedIds ?? [])
       if (!found.has(imported)) {

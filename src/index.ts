@@ -51,7 +51,7 @@ export {
   DEFAULT_WRITER_OPTIONS,
   type WriterOptions,
   type WriterStatus,
-} from './session/buffered-writer.ts';
+} from './session/writer-options.ts';
 export { type MetricContext } from './base/series-key.ts';
 export { BoundMetrics } from './session/bound-metrics.ts';
 export {

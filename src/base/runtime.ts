@@ -1,4 +1,5 @@
-/** Where this code runs. */
+/** Where this code runs, and how its parts come there. */
+import { isQuarkError, QuarkError } from './errors.ts';
 
 /** As much of a stream at a time as `Blob` gives: what compresses it blocks a page for no longer. */
 const STREAM_BYTES = 65_536;
@@ -33,14 +34,21 @@ export function bytesStream(
  *
  * @throws {Error}
  */
-export function refuseOldNode(version: string | undefined): void {
+export function refuseOldNode(version: string | undefined): true {
   if (version !== undefined && Number.parseInt(version) < 20)
     throw new Error(`quark-sdk needs Node 20.16 or later, and this is Node ${version}.`);
+  return true;
 }
+
+/**
+ * As it is imported: every entry of the package has this module, before those that use what is missing. A constant that is read, since a
+ * bundler that leaves out what is not used cannot leave out a statement.
+ */
+const IS_NEW_ENOUGH = refuseOldNode(nodeVersion());
 
 /** Node, and nothing that only looks like it: bundlers' `process` has no versions, Electron's pages are pages. */
 export function isNode(): boolean {
-  return nodeVersion() !== undefined;
+  return IS_NEW_ENOUGH && nodeVersion() !== undefined;
 }
 
 function nodeVersion(): string | undefined {
@@ -49,5 +57,21 @@ function nodeVersion(): string | undefined {
   return typeof version === 'string' && process?.type !== 'renderer' ? version : undefined;
 }
 
-// As it is imported: every entry of the package has this module, before those that use what is missing.
-refuseOldNode(nodeVersion());
+/**
+ * Loads a part of the package. A part that could not be loaded is asked for again by the next call.
+ *
+ * @param what what cannot be done without it, as the subject of a sentence
+ * @throws {QuarkError} `unsupported` where the network, or a new release of the page, has taken the part away
+ */
+export async function loadPart<T>(what: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    if (isQuarkError(cause)) throw cause;
+    throw new QuarkError(
+      'unsupported',
+      `${what} needs a part of quark-sdk that could not be loaded. Is the page offline, or were its files replaced since it was opened? Nothing that was recorded is lost by that.`,
+      { cause },
+    );
+  }
+}

@@ -2,7 +2,7 @@
 import { asGiven, readOptions } from '../base/options.ts';
 import { checkNotAborted } from '../base/assert.ts';
 import { invalidInput } from '../base/errors.ts';
-import { isNode } from '../base/runtime.ts';
+import { isNode, loadPart } from '../base/runtime.ts';
 import {
   findStorage,
   schemeOf,
@@ -18,8 +18,11 @@ declare const __QUARK_IMPORT_NODE__: () => Promise<{
   readonly openPostgresStorage: StorageFactory;
 }>;
 
+/** A store that a page cannot load is one that it cannot open now: a session tries again. */
+const loadStore = <T>(load: () => Promise<T>): Promise<T> => loadPart('Opening a storage', load);
+
 const openHttp: StorageFactory = async (uri, { signal, space, timeoutMs, userKey }) => {
-  const { openHttpStorage } = await import('../wire/http-store.ts');
+  const { openHttpStorage } = await loadStore(async () => import('../wire/http-store.ts'));
   return openHttpStorage(uri, {
     ...(signal === undefined ? {} : { signal }),
     ...(space === undefined ? {} : { space }),
@@ -38,12 +41,20 @@ const SOCKET_RULE =
 /** Stores that come with Quark; each is loaded when it is first asked for. */
 const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   memory: async (uri, options) =>
-    (await import('../store/memory/memory-store.ts')).openMemoryStorage(uri, options),
+    (await loadStore(async () => import('../store/memory/memory-store.ts'))).openMemoryStorage(
+      uri,
+      options,
+    ),
   idb: async (uri, options) => {
-    const store = await (await import('../store/idb/idb-store.ts')).openIdbStorage(uri, options);
+    const { openIdbStorage } = await loadStore(async () => import('../store/idb/idb-store.ts'));
+    const store = await openIdbStorage(uri, options);
     // What a closed page has left there is sent by any other one.
     if (!isNode() && (await hasTargets(store)))
-      void import('../sync/leftovers.ts').then(({ sendLeftovers }) => sendLeftovers(store));
+      void import('../sync/leftovers.ts').then(
+        ({ sendLeftovers }) => sendLeftovers(store),
+        // The next page sends it.
+        () => undefined,
+      );
     return store;
   },
   file: async (uri, options) => (await __QUARK_IMPORT_NODE__()).openFileStorage(uri, options),
@@ -53,9 +64,16 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
   postgresql: openPostgres,
   cockroach: openPostgres,
   null: async (uri, options) =>
-    (await import('../store/memory/null-store.ts')).openNullStorage(uri, options),
+    (await loadStore(async () => import('../store/memory/null-store.ts'))).openNullStorage(
+      uri,
+      options,
+    ),
   tee: async (uri, options) =>
-    (await import('../store/tee/tee-store.ts')).openTeeStorage(uri, options, openStorage),
+    (await loadStore(async () => import('../store/tee/tee-store.ts'))).openTeeStorage(
+      uri,
+      options,
+      openStorage,
+    ),
   socket: () => Promise.reject(invalidInput('storage', 'socket:', SOCKET_RULE)),
 };
 

@@ -32,6 +32,13 @@ export class MetricRecord {
   readonly #notes: MetricNotes | null;
   readonly #sequence: number | null;
 
+  static {
+    // Records of series without a context are as they were before there were any.
+    attachDefinition(this.prototype, metricTable, (record) =>
+      record instanceof MetricRecord && record.context !== null ? { context: record.context } : {},
+    );
+  }
+
   /** @internal Records come from loggers and readers. */
   constructor(
     runId: string,
@@ -123,8 +130,3 @@ export class MetricRecord {
 export interface MetricRecord extends RecordMethods {
   toDict(): Dict;
 }
-
-// Records of series without a context are as they were before there were any.
-attachDefinition(MetricRecord.prototype, metricTable, (record) =>
-  record instanceof MetricRecord && record.context !== null ? { context: record.context } : {},
-);

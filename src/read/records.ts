@@ -3,9 +3,11 @@ import { checkFlag } from '../base/assert.ts';
 import { freezeJson, type JsonValue } from '../base/json.ts';
 import type { RecordOf, RowOf } from '../schema/record.ts';
 import type { TableColumns, TableDefinition } from '../schema/table.ts';
-import { valueAt } from '../segment/batch-ops.ts';
+import { concatBatches, valueAt } from '../segment/batch-ops.ts';
+import { decodeBatches } from '../segment/decode.ts';
 import type { DamageReport } from '../segment/open-segment.ts';
 import type { RowBatch } from '../codecs/arrow/vectors.ts';
+import type { SegmentManifest } from '../store/store.ts';
 import { checkFilter, type FilterNames } from './filters.ts';
 import { runIdOf, scanRows, type RunSource } from './scan.ts';
 
@@ -70,6 +72,15 @@ export function recordsOfBatch<C extends TableColumns>(
     }
     return table.wrap(values as RowOf<C>);
   });
+}
+
+/** The records of a segment that was just written. */
+export function recordsOfSegment<C extends TableColumns>(
+  table: TableDefinition<C>,
+  { bytes, manifest }: { readonly manifest: SegmentManifest; readonly bytes: Uint8Array },
+): RecordOf<C>[] {
+  const batch = concatBatches(decodeBatches(table, bytes, manifest.schemaVersion));
+  return recordsOfBatch(table, manifest.runId, batch, (row) => manifest.firstSequence + row);
 }
 
 function latestOf<T>(records: readonly T[], keyOf: (record: T) => string): T[] {

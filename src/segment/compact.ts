@@ -8,10 +8,9 @@ import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import { mergeableSegments } from '../store/unsent.ts';
 import { groupSegments } from './group-segments.ts';
+import { MERGED_ROWS } from './merged-rows.ts';
 import { rowMerge, WINDOW_BYTES, type MergeName, type MergeWork } from './row-merge.ts';
 
-/** Rows that are merged at a time: bounds the memory of a merge to about 20 MB, and each of its steps to a few milliseconds. */
-export const MERGED_ROWS: number = 1 << 17;
 /**
  * Merged windows that are regrouped: what was merged before, of several keys each, becomes segments of one key. It takes the same cuts
  * of all windows at a time, which have about the same keys, so that it is no larger than a merge of a window or three.

@@ -8,7 +8,6 @@ import type { TableDefinition } from '../schema/table.ts';
 import { schemaVersionOf } from '../schema/version.ts';
 import {
   batchMessage,
-  CONTINUATION,
   dictionaryMessage,
   schemaMessage,
   type ArrowField,
@@ -99,8 +98,7 @@ export function pushRows(parts: Uint8Array[], plans: readonly Plan[], rowCount: 
 }
 
 /** Ends a stream of messages. */
-export const END_OF_STREAM: Uint8Array<ArrayBuffer> = new Uint8Array(8);
-new DataView(END_OF_STREAM.buffer).setUint32(0, CONTINUATION, true);
+export const END_OF_STREAM: Uint8Array<ArrayBuffer> = Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0);
 
 function schemaOf(
   table: TableDefinition,

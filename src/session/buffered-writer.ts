@@ -4,9 +4,8 @@
  * are counted and the count is recorded as an event. A segment keeps its identity until the store has it, so that
  * trying again never writes it twice.
  */
-import { invalidInput, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
+import { isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
-import { positive, readOptions, type OptionRule } from '../base/options.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
@@ -14,58 +13,17 @@ import type { RowBatch } from '../codecs/arrow/vectors.ts';
 import type { NewSegment, SegmentIdentity, SegmentManifest } from '../store/store.ts';
 import { RowSaver } from './storing/row-saver.ts';
 import { writeFor, type OpenWriter, type RunHandle } from './run-handle.ts';
-
-/** Options of every buffered writer. */
-export type WriterOptions = {
-  /** Rows after which a flush starts by itself. */
-  readonly batchSize?: number;
-  /** Longest time a row waits for a flush, in milliseconds. Default 1000. */
-  readonly flushIntervalMs?: number;
-  /**
-   * Rows that may wait in memory while the store is slow or failing. Default 1,000,000. Rows with long texts are bounded
-   * at 256 MiB as well.
-   */
-  readonly maxBufferedRows?: number;
-};
-
-/** Defaults of {@link WriterOptions}. */
-export const DEFAULT_WRITER_OPTIONS: Readonly<Required<WriterOptions>> = Object.freeze({
-  batchSize: 100,
-  flushIntervalMs: 1000,
-  maxBufferedRows: 1_000_000,
-});
-
-/** State of a writer. */
-export type WriterStatus = {
-  /** Rows that are not in the store yet. */
-  readonly bufferedRows: number;
-  /** Rows dropped because the buffer was full; each is counted in a `records_dropped` event. */
-  readonly droppedRows: number;
-  /** Why the last attempt to write failed; null after a success. */
-  readonly lastError: Error | null;
-};
-
-/** Dependencies of a writer's rows, which are stored first. */
-export interface RowGate {
-  /** Whether the rows may be stored now. */
-  readonly isOpen: boolean;
-  /** Stores what comes first. @throws {SessionStoreError} */
-  open(): Promise<void>;
-}
-
-/** Rows in memory. */
-export interface RowBuffer {
-  readonly rowCount: number;
-  /** Characters of text in the buffer, numbers left out. */
-  readonly textChars: number;
-  /** All rows, which stay. The batch may be a view that the next row overwrites. */
-  view(): RowBatch;
-  /** Empties the buffer. The batches, of at most `maxRows` rows each, may be views that the next row overwrites. */
-  take(maxRows: number): RowBatch[];
-}
-
-/** A segment and what the store said of it. */
-export type StoredSegment = { readonly manifest: SegmentManifest; readonly bytes: Uint8Array };
+import {
+  checkWriterOptions,
+  writerClosed,
+  type RowBuffer,
+  type RowGate,
+  type StoredSegment,
+  type TableWriter,
+  type WriterExtras,
+  type WriterOptions,
+  type WriterStatus,
+} from './writer-options.ts';
 
 const MAX_SEGMENT_ROWS = 1 << 16;
 /** A quarter of what stores take. */
@@ -80,17 +38,7 @@ const MAX_SAVED_CHARS = 1 << 20;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
-/** What few writers need. */
-export type WriterExtras = {
-  /** Opened before each append. */
-  readonly gate?: RowGate;
-  /** Whether the session flushes and closes it; false where the owner has work to finish before its rows are complete. Default true. */
-  readonly isAttached?: boolean;
-  /** Adds the last rows, before the writer is closed. */
-  readonly finish?: () => void;
-};
-
-export class BufferedWriter implements OpenWriter {
+export class BufferedWriter implements OpenWriter, TableWriter {
   readonly #handle: RunHandle;
   readonly #table: TableDefinition;
   readonly #buffer: RowBuffer;
@@ -151,18 +99,11 @@ export class BufferedWriter implements OpenWriter {
     };
   }
 
-  /**
-   * Makes sure that one more row may be put into the buffer. Returns false when the buffer is full; the row is then
-   * counted as dropped.
-   *
-   * @throws {QuarkError} `writer_closed`; `invalid_run_state` when the run has ended; in strict mode the store's error
-   */
   admit(): boolean {
     this.check();
     return this.makeRoom();
   }
 
-  /** The same for rows that were checked when they came, and are added later. */
   makeRoom(): boolean {
     if (this.#handle.fenced !== undefined) {
       this.#droppedRows++;
@@ -178,7 +119,6 @@ export class BufferedWriter implements OpenWriter {
     return false;
   }
 
-  /** The errors of {@link admit}, for those who have work to do before they add a row. */
   check(): void {
     if (this.#isClosed) throw writerClosed(this.#table.table, this.#handle);
     this.#handle.checkOpen();
@@ -193,7 +133,6 @@ export class BufferedWriter implements OpenWriter {
     );
   }
 
-  /** Tells that rows were put into the buffer. */
   added(): void {
     this.#saver?.added();
     if (this.#buffer.rowCount >= this.#options.batchSize) {
@@ -205,11 +144,6 @@ export class BufferedWriter implements OpenWriter {
     }
   }
 
-  /**
-   * Waits for the rows that are there now, not for those that come meanwhile: they could go on for ever.
-   *
-   * @throws {SessionStoreError} when the store failed; the rows stay buffered and are retried
-   */
   async drain(): Promise<void> {
     this.#encode();
     const last = this.#pending.at(-1);
@@ -220,16 +154,10 @@ export class BufferedWriter implements OpenWriter {
     }
   }
 
-  /** Drains before what was recorded is read, unless it is closed. @throws {SessionStoreError} in strict mode */
   async drainOpen(): Promise<void> {
     if (!this.#isClosed) await writeFor(this.#handle, () => this.drain());
   }
 
-  /**
-   * Drains, and returns the segments that this wrote. Without strict mode a failure stays in the status.
-   *
-   * @throws {SessionStoreError} in strict mode
-   */
   async drainCollecting(): Promise<readonly StoredSegment[]> {
     const collected: StoredSegment[] = [];
     if (this.#running !== undefined) await this.#running.catch(() => undefined);
@@ -264,7 +192,6 @@ export class BufferedWriter implements OpenWriter {
     }
   }
 
-  /** Flushes and stops taking rows. After a failure it may be called again. */
   async close(): Promise<void> {
     const finish = this.#finish;
     this.#finish = undefined;
@@ -447,40 +374,4 @@ export class BufferedWriter implements OpenWriter {
   #notify(eventType: string, payload: Readonly<Record<string, string | number | null>>): void {
     this.#handle.notify({ eventType, severity: 'error', step: null, epoch: null, payload });
   }
-}
-
-/** Rules of {@link WriterOptions}, for classes with options of their own beside them. */
-export const WRITER_RULES: Readonly<Record<keyof WriterOptions, OptionRule<unknown, number>>> = {
-  batchSize: positive(DEFAULT_WRITER_OPTIONS.batchSize),
-  flushIntervalMs: positive(DEFAULT_WRITER_OPTIONS.flushIntervalMs),
-  maxBufferedRows: positive(DEFAULT_WRITER_OPTIONS.maxBufferedRows),
-};
-
-/** Settings with those of a writer beside the others. */
-export function withWriter<T extends Required<WriterOptions>>(
-  settings: T,
-): Omit<T, keyof WriterOptions> & { readonly writer: Required<WriterOptions> } {
-  const { batchSize, flushIntervalMs, maxBufferedRows, ...others } = settings;
-  return { ...others, writer: { batchSize, flushIntervalMs, maxBufferedRows } };
-}
-
-function checkWriterOptions(options: WriterOptions): Required<WriterOptions> {
-  const checked = readOptions('options', options, WRITER_RULES, '');
-  const { batchSize, maxBufferedRows } = checked;
-  if (maxBufferedRows < batchSize)
-    throw invalidInput('maxBufferedRows', maxBufferedRows, `at least batchSize (${batchSize})`);
-  return checked;
-}
-
-/** The error of using a closed writer, which says whether the run goes on. */
-export function writerClosed(what: string, handle: Pick<RunHandle, 'checkOpen'>): QuarkError {
-  let why = 'Its session takes a new one while it is open.';
-  try {
-    handle.checkOpen();
-  } catch (error) {
-    why = messageOf(error);
-  }
-  return new QuarkError('writer_closed', `This writer of ${what} is closed. ${why}`, {
-    details: { writer: what },
-  });
 }

@@ -8,6 +8,7 @@ import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject, copyJsonObject } from '../base/json.ts';
 import { createId } from '../base/ids.ts';
+import { loadPart } from '../base/runtime.ts';
 import { checkEventType, checkLabel, checkStorable } from '../base/names.ts';
 import { eventTable, type EventRecord } from '../records/event.ts';
 import {
@@ -21,8 +22,8 @@ import {
   type LogIdentifier,
 } from '../records/literals.ts';
 import { USER_ALERT } from '../records/user-alert.ts';
-import { readEvents, type EventFilter } from '../read/events.ts';
-import type { WriterOptions, WriterStatus } from './buffered-writer.ts';
+import type { EventFilter } from '../read/events.ts';
+import type { WriterOptions, WriterStatus } from './writer-options.ts';
 import { RecordWriter } from './record-writer.ts';
 import type { RunContext } from './run-context.ts';
 import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
@@ -165,6 +166,10 @@ export class EventLogger implements AsyncDisposable {
    */
   async read(filter: EventFilter = {}): Promise<readonly EventRecord[]> {
     await this.#writer.drainOpen();
+    const { readEvents } = await loadPart(
+      'Reading events',
+      async () => import('../read/events.ts'),
+    );
     return (await readEvents(this.#handle, filter)).records;
   }
 

@@ -1,6 +1,9 @@
 /** The end of a session whose process was asked to stop, or whose page is closed. */
+import type { Clock } from '../base/clock.ts';
 import { isStoreError } from '../base/errors.ts';
+import { loadPart } from '../base/runtime.ts';
 import type { EventRecord } from '../records/event.ts';
+import type { Store } from '../store/store.ts';
 import { createEvent } from './event-logger.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { SessionCore } from './session-core.ts';
@@ -86,4 +89,14 @@ function leavePage(session: SessionCore, { events, run }: LeftParts, endsRun: bo
   const lastWord = endsRun ? events.lastWordOf('interrupted') : null;
   events.flushNow(lastWord);
   session.store.spill?.left(lastWord === null ? undefined : run.ended(events.endOf('interrupted')));
+}
+
+/** Says in their runs what sessions that ended so have left behind; the next session does what this one cannot. */
+export async function noticeLosses(store: Store, clock: Clock): Promise<void> {
+  if (((await store.spill?.listReports()) ?? []).length === 0) return;
+  const { recordLosses } = await loadPart(
+    'Saying what was lost',
+    async () => import('./record-losses.ts'),
+  );
+  await recordLosses(store, clock);
 }

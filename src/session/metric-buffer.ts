@@ -1,6 +1,6 @@
 /** Metric samples in memory: one typed array a column, reused from flush to flush. */
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
-import type { RowBuffer } from './buffered-writer.ts';
+import type { RowBuffer } from './writer-options.ts';
 import { MetricSummaries } from '../records/metric-summaries.ts';
 import type { MetricKey } from '../read/metric-record.ts';
 

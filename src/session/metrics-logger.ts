@@ -2,19 +2,18 @@ import { checkInstant, checkOptionNames, isGiven } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, freezeJson, type JsonObject } from '../base/json.ts';
+import { loadPart } from '../base/runtime.ts';
 import { isKey, parseKey, toKey, type KeyParts } from '../base/names.ts';
 import { contextKey, contextOf, contextText, type MetricContext } from '../base/series-key.ts';
 import { literal, optional, readOptions } from '../base/options.ts';
 import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
-import { readMetricColumns } from '../read/metric-columns.ts';
-import { readMetrics, recordsOfSegments } from '../read/metric-records.ts';
 import {
-  BufferedWriter,
   WRITER_RULES,
+  type TableWriter,
   type WriterOptions,
   type WriterStatus,
-} from './buffered-writer.ts';
+} from './writer-options.ts';
 import { BoundMetrics } from './bound-metrics.ts';
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
@@ -98,7 +97,7 @@ export type LogColumnsOptions = {
 export class MetricsLogger implements AsyncDisposable {
   readonly #handle: RunHandle;
   readonly #buffer = new MetricBuffer();
-  readonly #writer: BufferedWriter;
+  readonly #writer: TableWriter;
   readonly #keys = new Map<string, MetricKey>();
   #nextKey = 0;
   readonly #nonFinite = new Map<string, number>();
@@ -126,7 +125,7 @@ export class MetricsLogger implements AsyncDisposable {
     this.#rejectsNonFinite = nonFinite === 'reject';
     this.#names = names === 'map' ? new Map() : undefined;
     this.#aggregates = aggregate;
-    this.#writer = new BufferedWriter(this.#handle, metricTable, this.#buffer, writerOptions, {
+    this.#writer = this.#handle.openWriter(metricTable, this.#buffer, writerOptions, {
       finish: () => this.#aggregators.forEach((aggregator) => aggregator.finish()),
     });
     this.#handle.summarize(this.#buffer.summaries);
@@ -294,7 +293,10 @@ export class MetricsLogger implements AsyncDisposable {
    *   samples stay buffered and are retried
    */
   async flush(): Promise<readonly MetricRecord[]> {
-    return recordsOfSegments(this.#handle.runId, await this.#writer.drainCollecting());
+    const segments = await this.#writer.drainCollecting();
+    if (segments.length === 0) return [];
+    const { recordsOfSegments } = await loadReaders();
+    return recordsOfSegments(this.#handle.runId, segments);
   }
 
   /**
@@ -304,12 +306,17 @@ export class MetricsLogger implements AsyncDisposable {
    */
   async read(filter: MetricFilter = {}): Promise<readonly MetricRecord[]> {
     await this.#writer.drainOpen();
+    const { readMetrics } = await loadReaders();
     return (await readMetrics(this.#handle, filter)).records;
   }
 
   /** The same as columns: no object a sample. Use it for more than a few thousand samples. */
   async readColumns(filter: MetricFilter = {}): Promise<MetricColumns> {
     await this.#writer.drainOpen();
+    const { readMetricColumns } = await loadPart(
+      'Reading metrics',
+      async () => import('../read/metric-columns.ts'),
+    );
     return readMetricColumns(this.#handle, filter);
   }
 
@@ -435,6 +442,9 @@ export class MetricsLogger implements AsyncDisposable {
     });
   }
 }
+
+const loadReaders = () =>
+  loadPart('Reading metrics', async () => import('../read/metric-records.ts'));
 
 const LOG_OPTION_NAMES = [
   'step',

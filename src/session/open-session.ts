@@ -1,22 +1,26 @@
 /** Opens the core of a session from its options, with the run stored or yet to be stored. */
 import { isQuarkError, isStoreError, type StoreFailureReason } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { loadPart } from '../base/runtime.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Store, StoredRun } from '../store/store.ts';
 import { AnswerLimit, UnansweredError } from './storing/answer-limit.ts';
 import { createEvent } from './event-logger.ts';
 import { loadPlatform, type Platform } from './platforms/platform.ts';
-import { lineageRootOf, loadProject, newRun } from './run-lifecycle.ts';
+import { lineageRootOf, loadProject, loadRun, newRun } from './run-lifecycle.ts';
 import {
+  checkResumeOptions,
+  checkStartOptions,
   clockOf,
   locationOf,
   resolveStore,
-  type CheckedStart,
   type ResumeRunOptions,
   type SessionOptions,
   type StartRunOptions,
 } from './run-options.ts';
+import { checkRunning } from './run-state.ts';
+import { loadMerging } from './storing/housekeeping.ts';
 import type { LateStore } from './storing/run-store.ts';
 import { SessionCore } from './session-core.ts';
 
@@ -38,11 +42,9 @@ const MISTAKES: ReadonlySet<StoreFailureReason> = new Set([
   'closed',
 ]);
 
-/** Starts a run. Without strict mode, failing storage is retried later. @throws {QuarkError} */
-export async function openNewRun(
-  options: StartRunOptions,
-  checked: CheckedStart,
-): Promise<SessionCore> {
+/** See `TrainingSession.startRun`. Without strict mode, failing storage is retried later. @throws {QuarkError} */
+export async function openNewRun(options: StartRunOptions): Promise<SessionCore> {
+  const checked = checkStartOptions(options);
   const platform = await loadPlatform();
   const clock = clockOf(options);
   const mayBeLate = !checked.strictMode;
@@ -69,6 +71,7 @@ export async function openNewRun(
         payload: { project: checked.project, parent_run_id: checked.parentRunId },
       }),
     );
+    loadRest();
     return core;
   } catch (error) {
     await abandon(core, store, isOwned);
@@ -76,8 +79,40 @@ export async function openNewRun(
   }
 }
 
+/** See `TrainingSession.resumeRun`. @throws {QuarkError} */
+export async function openResumedRun(options: ResumeRunOptions): Promise<SessionCore> {
+  const runId = checkResumeOptions(options);
+  const { takeOver } = await loadPart('Resuming a run', async () => import('./take-over.ts'));
+  return openKnownRun(options, runId, async (store, platform, holder) => {
+    const { previous, run, stored } = await takeOver({
+      store,
+      runId,
+      holder,
+      ttlMs: options.leaseTtlMs ?? platform.leaseTtlMs,
+      clock: clockOf(options),
+      own: platform.tab?.read(store.uri, runId),
+    });
+    return {
+      run,
+      stored,
+      event: 'run_resumed',
+      payload: { previous_status: previous, resume_count: run.resumeCount },
+    };
+  });
+}
+
+/** See `TrainingSession.attachRun`. @throws {QuarkError} */
+export async function openJoinedRun(options: ResumeRunOptions): Promise<SessionCore> {
+  const runId = checkResumeOptions(options);
+  return openKnownRun(options, runId, async (store) => {
+    const { run, stored } = await loadRun(store, runId);
+    checkRunning(run, 'joined');
+    return { run, stored };
+  });
+}
+
 /** Opens a session for a run that is stored. */
-export async function openKnownRun(
+async function openKnownRun(
   options: ResumeRunOptions,
   runId: string,
   open: (store: Store, platform: Platform, holder: string) => Promise<Opening>,
@@ -96,11 +131,18 @@ export async function openKnownRun(
     core.project = await loadProject(store, run);
     if (event !== undefined)
       await core.record(createEvent(core, event, { status: run.status, payload }));
+    loadRest();
     return core;
   } catch (error) {
     await abandon(core, store, isOwned, { runId, holder });
     throw error;
   }
+}
+
+/** What a session needs later is loaded while there is a network, and the files of this release are there. What fails is loaded when it is needed. */
+function loadRest(): void {
+  const rest = [loadMerging(), import('../read/metric-records.ts'), import('../read/events.ts')];
+  for (const part of rest) part.catch(() => undefined);
 }
 
 type Opened = {

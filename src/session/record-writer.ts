@@ -1,17 +1,10 @@
 /** Rows of one table on their way to the store. */
+import { loadPart } from '../base/runtime.ts';
 import type { TableColumns, TableDefinition } from '../schema/table.ts';
 import type { RecordOf, RowOf } from '../schema/record.ts';
-import { recordsOfBatch } from '../read/records.ts';
-import { concatBatches } from '../segment/batch-ops.ts';
-import { decodeBatches } from '../segment/decode.ts';
 import { RowColumns } from '../segment/row-columns.ts';
-import {
-  BufferedWriter,
-  type WriterExtras,
-  type WriterOptions,
-  type WriterStatus,
-} from './buffered-writer.ts';
 import type { RunHandle } from './run-handle.ts';
+import type { TableWriter, WriterExtras, WriterOptions, WriterStatus } from './writer-options.ts';
 
 /**
  * A row as it is put in: what the store adds is left out, the timestamp may be in epoch milliseconds, and lists of numbers may
@@ -25,10 +18,9 @@ type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 
 /** Writes rows given as objects. Unless told otherwise, its owner is attached to the session and drains and closes it. */
 export class RecordWriter<C extends TableColumns> {
-  readonly #handle: RunHandle;
   readonly #table: TableDefinition<C>;
   readonly #rows: RowColumns;
-  readonly #writer: BufferedWriter;
+  readonly #writer: TableWriter;
 
   /** @throws {QuarkError} `invalid_input` naming the option */
   constructor(
@@ -37,10 +29,9 @@ export class RecordWriter<C extends TableColumns> {
     options: WriterOptions,
     extras: WriterExtras = {},
   ) {
-    this.#handle = handle;
     this.#table = table;
     this.#rows = new RowColumns(table);
-    this.#writer = new BufferedWriter(handle, table, this.#rows, options, {
+    this.#writer = handle.openWriter(table, this.#rows, options, {
       isAttached: false,
       ...extras,
     });
@@ -69,22 +60,19 @@ export class RecordWriter<C extends TableColumns> {
   /** Makes the rows durable and returns those that this wrote as records. @throws {SessionStoreError} in strict mode */
   async flush(): Promise<readonly RecordOf<C>[]> {
     const segments = await this.#writer.drainCollecting();
-    return segments.flatMap(({ manifest, bytes }) => {
-      const batch = concatBatches(decodeBatches(this.#table, bytes, manifest.schemaVersion));
-      return recordsOfBatch(
-        this.#table,
-        this.#handle.runId,
-        batch,
-        (row) => manifest.firstSequence + row,
-      );
-    });
+    if (segments.length === 0) return [];
+    const { recordsOfSegment } = await loadPart(
+      'Reading records',
+      async () => import('../read/records.ts'),
+    );
+    return segments.flatMap((segment) => recordsOfSegment(this.#table, segment));
   }
 
   drain(): Promise<void> {
     return this.#writer.drain();
   }
 
-  /** See {@link BufferedWriter.drainOpen}. */
+  /** See {@link TableWriter.drainOpen}. */
   drainOpen(): Promise<void> {
     return this.#writer.drainOpen();
   }

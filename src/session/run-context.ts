@@ -17,6 +17,10 @@ export class RunContext {
   readonly project: ProjectRecord;
   readonly run: RunRecord;
 
+  static {
+    attachDefinition(this.prototype, contextRecord);
+  }
+
   /** @internal Contexts come from sessions. */
   constructor(handle: RunHandle, project: StoredProject, run: RunRecord) {
     const { storageDir, storeRoot, dbPath } = handle.store.location;
@@ -62,8 +66,6 @@ export class RunContext {
 export interface RunContext extends RecordMethods {
   toDict(): Dict;
 }
-
-attachDefinition(RunContext.prototype, contextRecord);
 
 /** A stored project as a record. */
 export function toProjectRecord(store: Store, project: StoredProject): ProjectRecord {

@@ -12,7 +12,7 @@ import type { RunRecord } from '../records/run.ts';
 import { checkStore } from '../read/runs.ts';
 import type { Store } from '../store/store.ts';
 import { changeRun } from './run-lifecycle.ts';
-import { checkLabels, checkProse } from './run-options.ts';
+import { checkLabels, checkProse } from './run-texts.ts';
 import type { RunEdit } from './session-run.ts';
 
 /** The value of a tag: `workers=8`. */

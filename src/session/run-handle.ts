@@ -11,10 +11,12 @@ import {
 import type { JsonObject } from '../base/json.ts';
 import type { EventSeverity, RunStatus } from '../records/literals.ts';
 import type { MetricSummaries } from '../records/metric-summaries.ts';
+import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import type { RecordingHealth } from './storing/recording-health.ts';
 import { continuation } from './run-state.ts';
 import type { RunEdit } from './session-run.ts';
+import type { RowBuffer, TableWriter, WriterExtras, WriterOptions } from './writer-options.ts';
 
 /** An event a writer wants recorded about itself. */
 export type Notice = {
@@ -62,6 +64,13 @@ export interface RunHandle {
   checkOpen(): void;
   /** Changes the record of the run; without strict mode, a change that cannot be stored now is queued. Changes are idempotent. */
   change(change: RunEdit): Promise<unknown>;
+  /** Opens a writer of rows that somebody puts into a buffer. @throws {QuarkError} `invalid_input` naming the option */
+  openWriter(
+    table: TableDefinition,
+    buffer: RowBuffer,
+    options: WriterOptions,
+    extras?: WriterExtras,
+  ): TableWriter;
   /** Adds a writer to those that are flushed and closed with the session; returns the undo. */
   attach(writer: OpenWriter): () => void;
   /** Makes durable what all writers have buffered. @throws {SessionStoreError} in strict mode */

@@ -4,13 +4,14 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
 import { checkWholeStore } from './whole-store.ts';
-import { isNode } from '../base/runtime.ts';
+import { isNode, loadPart } from '../base/runtime.ts';
 import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
-import { checkLabel, checkStorable } from '../base/names.ts';
+import { checkLabel } from '../base/names.ts';
 import { defaultLocation, openStorage } from '../location/open-storage.ts';
 import type { Store } from '../store/store.ts';
 import { PERSISTENCE_NAMES, persistenceOf, type PersistenceOptions } from '../store/persistence.ts';
 import { loadPlatform } from './platforms/platform.ts';
+import { checkLabels, checkProse } from './run-texts.ts';
 import type { TrainingSession } from './training-session.ts';
 import type { RecordingCallback } from './storing/recording-health.ts';
 
@@ -102,7 +103,6 @@ const START_NAMES = [
   'roles',
   'strictMode',
 ] as const;
-const MAX_NOTES_CHARS = 65_536;
 
 /** Checked options of a new run. */
 export type CheckedStart = {
@@ -172,7 +172,7 @@ export async function resolveStore(
   if (persistence === undefined || local.notes === undefined || local.sync !== undefined)
     return { store: local, isOwned: !isHandedIn };
   const [{ openOutbox, spaceOf }, { holderTag }] = await Promise.all([
-    import('../sync/open-outbox.ts'),
+    loadPart('Sending to a service', async () => import('../sync/open-outbox.ts')),
     loadPlatform(),
   ]);
   const space = spaceOf(isHandedIn ? local.uri : location);
@@ -220,23 +220,4 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
     throw invalidInput('handleSignals', handleSignals, 'true or false');
   if (onRecordingProblem !== undefined && typeof onRecordingProblem !== 'function')
     throw invalidInput('onRecordingProblem', onRecordingProblem, 'a function');
-}
-
-/** Text of people, of several lines; null for none. @throws {QuarkError} `invalid_input` */
-export function checkProse(field: string, value: unknown): string | null {
-  if (value === undefined || value === null || value === '') return null;
-  checkStorable(field, value);
-  if (typeof value === 'string' && value.length <= MAX_NOTES_CHARS) return value;
-  throw invalidInput(field, value, `text of at most ${MAX_NOTES_CHARS} characters`);
-}
-
-/** @throws {QuarkError} `invalid_input` naming the label */
-export function checkLabels(
-  field: string,
-  labels: Iterable<string> | null | undefined,
-): readonly string[] {
-  if (labels === undefined || labels === null) return [];
-  if (typeof labels === 'string' || typeof labels !== 'object' || !(Symbol.iterator in labels))
-    throw invalidInput(field, labels, 'a list of texts');
-  return [...new Set(Array.from(labels, (label, i) => checkLabel(`${field}[${i}]`, label)))];
 }

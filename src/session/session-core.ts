@@ -12,6 +12,7 @@ import type { RunStatus, TerminalRunStatus } from '../records/literals.ts';
 import { runRecord, type RunRecord } from '../records/run.ts';
 import { persistenceOf } from '../store/persistence.ts';
 import type { SegmentManifest, Store, StoredProject } from '../store/store.ts';
+import { BufferedWriter } from './buffered-writer.ts';
 import { AnswerLimit } from './storing/answer-limit.ts';
 import { Claim } from './storing/claim.ts';
 import { EventQueue } from './event-queue.ts';
@@ -33,11 +34,10 @@ import {
 import { OpenWriters } from './open-writers.ts';
 import { loadRun } from './run-lifecycle.ts';
 import type { SessionOptions } from './run-options.ts';
-import { recordLosses } from './record-losses.ts';
 import { checkRunning } from './run-state.ts';
 import { LateRunStore } from './storing/run-store.ts';
 import { askToStop, noticeRefused, sessionFenced, storageCleared } from './session-notices.ts';
-import { endInterrupted, leave } from './interruption.ts';
+import { endInterrupted, leave, noticeLosses } from './interruption.ts';
 import type { Postponed, SessionParts } from './session-parts.ts';
 import { RunSummaries, type SummarySource } from './run-summaries.ts';
 import { SessionRun, type RunEdit } from './session-run.ts';
@@ -151,9 +151,7 @@ export class SessionCore implements RunHandle {
   }
 
   /** Opens the store and creates the run, unless that is done. */
-  async ready(): Promise<void> {
-    await this.#runStore.ready();
-  }
+  readonly ready = (): Promise<unknown> => this.#runStore.ready();
 
   get isOpen(): boolean {
     return this.#status === 'running' && !this.#isClosed;
@@ -210,6 +208,8 @@ export class SessionCore implements RunHandle {
       );
     if (this.strictMode && this.fenced !== undefined) throw this.fenced;
   }
+
+  readonly openWriter: RunHandle['openWriter'] = (...parts) => new BufferedWriter(this, ...parts);
 
   attach(writer: OpenWriter): () => void {
     this.checkOpen();
@@ -439,7 +439,7 @@ export class SessionCore implements RunHandle {
     await store.spill?.begin(this.runId, this.holder);
     const drop = this.#platform.tab?.hold(store.uri, this.holder, this.#fence.live[0]);
     if (drop !== undefined) this.#undo.push(drop);
-    await recordLosses(store, this.clock).catch(() => undefined);
+    await noticeLosses(store, this.clock).catch(() => undefined);
   }
 
   /** The stored run was removed during the session and created again. */

@@ -2,6 +2,7 @@ import { checkCount, checkLiteral, checkOptionNames } from '../base/assert.ts';
 import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
+import { loadPart } from '../base/runtime.ts';
 import { alertTable, type AlertRecord } from '../records/alert.ts';
 import type { EventRecord } from '../records/event.ts';
 import {
@@ -21,7 +22,6 @@ import {
   type AddLogOptions,
   type UserAlertOptions,
 } from './event-logger.ts';
-import { openKnownRun, openNewRun } from './open-session.ts';
 import { beginProfile } from './platforms/begin-profile.ts';
 import { RecordWriter } from './record-writer.ts';
 import type { RecordingStatus } from './storing/recording-health.ts';
@@ -36,19 +36,9 @@ import {
   type RunDescription,
   type TagValue,
 } from './run-edits.ts';
-import { loadRun } from './run-lifecycle.ts';
-import {
-  checkResumeOptions,
-  checkStartOptions,
-  clockOf,
-  type ResumeRunOptions,
-  type SessionOptions,
-  type StartRunOptions,
-} from './run-options.ts';
-import { checkRunning } from './run-state.ts';
+import type { ResumeRunOptions, SessionOptions, StartRunOptions } from './run-options.ts';
 import type { SessionCore } from './session-core.ts';
 import type { RunEdit } from './session-run.ts';
-import { takeOver } from './take-over.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
@@ -80,8 +70,8 @@ export class TrainingSession implements AsyncDisposable {
    *   also when the store cannot be opened or written
    */
   static async startRun(options: StartRunOptions): Promise<TrainingSession> {
-    const checked = checkStartOptions(options);
-    return TrainingSession.#begin(await openNewRun(options, checked), options);
+    const { openNewRun } = await loadSession();
+    return TrainingSession.#begin(await openNewRun(options), options);
   }
 
   /**
@@ -95,24 +85,8 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
-    const runId = checkResumeOptions(options);
-    const core = await openKnownRun(options, runId, async (store, platform, holder) => {
-      const { previous, run, stored } = await takeOver({
-        store,
-        runId,
-        holder,
-        ttlMs: options.leaseTtlMs ?? platform.leaseTtlMs,
-        clock: clockOf(options),
-        own: platform.tab?.read(store.uri, runId),
-      });
-      return {
-        run,
-        stored,
-        event: 'run_resumed',
-        payload: { previous_status: previous, resume_count: run.resumeCount },
-      };
-    });
-    return TrainingSession.#begin(core, options);
+    const { openResumedRun } = await loadSession();
+    return TrainingSession.#begin(await openResumedRun(options), options);
   }
 
   /**
@@ -125,13 +99,8 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async attachRun(options: ResumeRunOptions): Promise<TrainingSession> {
-    const runId = checkResumeOptions(options);
-    const core = await openKnownRun(options, runId, async (store) => {
-      const { run, stored } = await loadRun(store, runId);
-      checkRunning(run, 'joined');
-      return { run, stored };
-    });
-    return TrainingSession.#begin(core, options);
+    const { openJoinedRun } = await loadSession();
+    return TrainingSession.#begin(await openJoinedRun(options), options);
   }
 
   /**
@@ -541,6 +510,9 @@ export class TrainingSession implements AsyncDisposable {
     });
   }
 }
+
+/** What every session needs is one part, which a page that only reads does not load. */
+const loadSession = () => loadPart('Recording', async () => import('./open-session.ts'));
 
 /** @throws {QuarkError} `invalid_input` */
 function checkEndReason(status: TerminalRunStatus, reason: unknown): unknown {

@@ -3,6 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILDERS, WITHOUT_NODE } from '../bundlers/builders.mjs';
+import { PAGE_BUILDERS } from '../bundlers/page-builders.mjs';
 import { RECORDED, runBundled, SERVER } from './bundled-server.ts';
 import { Consumer, packTarball, REPOSITORY } from './consumer.ts';
 
@@ -50,6 +51,21 @@ describe('a server that is bundled as a page says which setting is lacking', () 
           message: expect.stringMatching(/esbuild --platform=node.+exportConditions: \["node"\]/),
         });
       }),
+      LIMIT_MS,
+    );
+});
+
+describe('a page gets what it imports', () => {
+  for (const [name, bytesOf] of Object.entries(PAGE_BUILDERS))
+    test.skipIf(!isInstalled && !OWN.test(name))(
+      name,
+      async () => {
+        expect(await bytesOf(['VERSION'])).toBeLessThan(1000);
+        expect(await bytesOf(['isQuarkError'])).toBeLessThan(3000);
+        // esbuild makes one file of a page unless it is told otherwise, with all that may come later.
+        if (name !== 'esbuild')
+          expect(await bytesOf(['startRun', 'MetricsLogger'])).toBeLessThan(80_000);
+      },
       LIMIT_MS,
     );
 });

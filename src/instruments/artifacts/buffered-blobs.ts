@@ -1,5 +1,5 @@
 /** Payload parts that could not be stored, buffered in memory until they are. A record is written after its parts. */
-import type { RowGate } from '../../session/buffered-writer.ts';
+import type { RowGate } from '../../session/writer-options.ts';
 import { isRecordingFailure, type RunHandle } from '../../session/run-handle.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,7 +1,7 @@
 /** The settings of the data diagnostics: names, defaults, checks. */
 import { invalidInput } from '../../base/errors.ts';
 import { numberWhere, orNull, positive, readOptions } from '../../base/options.ts';
-import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/buffered-writer.ts';
+import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/writer-options.ts';
 import type { BatchMetadataAdapter } from './batch-metadata.ts';
 
 /** Settings of {@link DataDiagnostics}. `batchSize` is the number of records that are written at once. */

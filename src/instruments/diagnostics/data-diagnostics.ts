@@ -12,7 +12,7 @@ import {
   batchDiagnosticTable,
   type BatchDiagnosticRecord,
 } from '../../records/batch-diagnostic.ts';
-import type { WriterStatus } from '../../session/buffered-writer.ts';
+import type { WriterStatus } from '../../session/writer-options.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';

@@ -1,7 +1,7 @@
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { layerSummaryTable, type LayerSummaryRecord } from '../../records/layer-summary.ts';
 import { readLayerSummaries, type LayerSummaryFilter } from '../../read/tables.ts';
-import { writerClosed } from '../../session/buffered-writer.ts';
+import { writerClosed } from '../../session/writer-options.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';

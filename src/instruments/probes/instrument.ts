@@ -3,7 +3,7 @@ import { checkCount, checkOptionalCount, checkOptionNames } from '../../base/ass
 import { invalidInput } from '../../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../../base/json.ts';
 import { checkModuleName } from '../../base/names.ts';
-import type { WriterStatus } from '../../session/buffered-writer.ts';
+import type { WriterStatus } from '../../session/writer-options.ts';
 import type { OpenWriter, RunHandle } from '../../session/run-handle.ts';
 import { sizeOf } from '../../kernel/tensor/reductions.ts';
 import type { ProbeSettings } from './hook-config.ts';

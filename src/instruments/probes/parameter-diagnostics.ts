@@ -15,7 +15,7 @@ import {
   type ParameterDistributionFilter,
   type ParameterSummaryFilter,
 } from '../../read/tables.ts';
-import { writerClosed } from '../../session/buffered-writer.ts';
+import { writerClosed } from '../../session/writer-options.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';

@@ -1,7 +1,7 @@
 /** The settings of the telemetry: names, defaults, checks. */
 import { invalidInput } from '../../base/errors.ts';
 import { count, flag, orNull, positive, readOptions } from '../../base/options.ts';
-import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/buffered-writer.ts';
+import { WRITER_RULES, withWriter, type WriterOptions } from '../../session/writer-options.ts';
 
 /** The part of TensorFlow.js that is read: pass `tf`. */
 export type TensorMemory = {

@@ -16,7 +16,7 @@ import {
   systemTelemetryTable,
   type SystemTelemetryRecord,
 } from '../../records/system-telemetry.ts';
-import type { WriterStatus } from '../../session/buffered-writer.ts';
+import type { WriterStatus } from '../../session/writer-options.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';

@@ -1,9 +1,10 @@
 /** Merges the small segments of a run during the run and at its end. A failed merge loses nothing. */
 import type { Clock } from '../../base/clock.ts';
-import { isStoreError } from '../../base/errors.ts';
+import { isQuarkError, isStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
-import { TABLES } from '../../records/tables.ts';
-import { compactTable, MERGED_ROWS, type MergeWindow } from '../../segment/compact.ts';
+import { loadPart } from '../../base/runtime.ts';
+import type { MergeWindow } from '../../segment/compact.ts';
+import { MERGED_ROWS } from '../../segment/merged-rows.ts';
 import type { SegmentManifest, Store } from '../../store/store.ts';
 
 /**
@@ -47,7 +48,7 @@ export class Housekeeping {
     // When it fails, the segments are there as they were, and the next merge tries again.
     this.#merging = this.#merge(table, true)
       .catch((error: unknown) => {
-        if (!isStoreError(error)) this.#failure = error;
+        if (!isHarmless(error)) this.#failure = error;
       })
       .finally(() => {
         this.#merging = undefined;
@@ -62,7 +63,7 @@ export class Housekeeping {
   /** Merges every table and gives space back. */
   async mergeAll(): Promise<void> {
     await tolerate(async () => {
-      for (const table of TABLES.keys()) await this.#merge(table, false);
+      await this.#merge(undefined, false);
       await this.#store.reclaimSpace();
     });
   }
@@ -72,14 +73,24 @@ export class Housekeeping {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  async #merge(name: string, isGrowing: boolean): Promise<void> {
-    const table = TABLES.get(name);
-    if (table !== undefined)
-      await compactTable(this.#store, table, this.#runId, createId('mrg', this.#clock.now()), {
-        isGrowing,
-        merge: this.#mergeWindow,
-      });
+  /** Of all tables, unless one is named. */
+  async #merge(table: string | undefined, isGrowing: boolean): Promise<void> {
+    const { mergeTables } = await loadMerging();
+    const writerId = (): string => createId('mrg', this.#clock.now());
+    await mergeTables(this.#store, table, this.#runId, writerId, {
+      isGrowing,
+      merge: this.#mergeWindow,
+    });
   }
+}
+
+/** Loads what merges segments. */
+export const loadMerging = () =>
+  loadPart('Merging segments', async () => import('../../segment/merge-run.ts'));
+
+/** Whether a merge failed in a way that loses nothing: the store refused it, or what merges could not be loaded. */
+function isHarmless(error: unknown): boolean {
+  return isStoreError(error) || isQuarkError(error, 'unsupported');
 }
 
 /**
@@ -90,6 +101,6 @@ export async function tolerate(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!isStoreError(error)) throw error;
+    if (!isHarmless(error)) throw error;
   }
 }

@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
-import { compactTable, MERGED_ROWS } from '../../../src/segment/compact.ts';
+import { compactTable } from '../../../src/segment/compact.ts';
+import { MERGED_ROWS } from '../../../src/segment/merged-rows.ts';
 import { unpackSegment } from '../../../src/codecs/packed/unpack.ts';
 import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
 import { recordRun } from '../../support/recorded-run.ts';

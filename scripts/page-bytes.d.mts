@@ -1,0 +1,10 @@
+export type PageBytes = {
+  readonly minified: number;
+  readonly atOnce: number;
+  readonly untilFirstLog: number;
+};
+export function pageBytes(names: readonly string[]): Promise<PageBytes>;
+export function withPage<T>(
+  names: readonly string[],
+  work: (root: string) => Promise<T>,
+): Promise<T>;
