@@ -20,6 +20,7 @@ import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { quarkCallback, tfjsModel, tfjsVariables, type TfjsSource } from '../../src/tfjs.ts';
 import { registerAsyncBackend } from '../support/async-backend.ts';
 import { TestClock } from '../support/clock.ts';
+import { casesOf } from '../support/long.ts';
 
 const STEPS = 6;
 /** Where it happens. */
@@ -99,13 +100,6 @@ const CASES: Readonly<Record<string, Case>> = {
     warnings: ['hook_engine backend_changed'],
     words: /switched from cpu to wasm/,
   },
-  'another backend, wasm to cpu, with tensors that are still being reduced': {
-    backend: 'wasm',
-    units: 100_000,
-    middle: () => tf.setBackend('cpu'),
-    warnings: ['hook_engine backend_changed'],
-    words: /switched from wasm to cpu/,
-  },
   'another backend, cpu to one that reads asynchronously only': {
     middle: () => tf.setBackend('device'),
     warnings: ['hook_engine backend_changed'],
@@ -116,6 +110,13 @@ const CASES: Readonly<Record<string, Case>> = {
     middle: () => tf.setBackend('cpu'),
     warnings: ['hook_engine backend_changed'],
     words: /switched from device to cpu/,
+  },
+  'another backend, wasm to cpu, with tensors that are still being reduced': {
+    backend: 'wasm',
+    units: 100_000,
+    middle: () => tf.setBackend('cpu'),
+    warnings: ['hook_engine backend_changed'],
+    words: /switched from wasm to cpu/,
   },
 };
 
@@ -180,7 +181,7 @@ async function warningsOf({ store, runId }: TrainingSession): Promise<readonly s
   );
 }
 
-describe.each(Object.entries(CASES))('%s', (_, given) => {
+describe.each(casesOf(Object.entries(CASES), -1))('%s', (_, given) => {
   it('is one warning, and the training is what it is without', async () => {
     const plain = await train(given);
     const session = await start(false);

@@ -108,16 +108,20 @@ function expectNear(found: number | null, wanted: number | null, what: string): 
 }
 
 describe('training in a page', () => {
-  it('of every kind of layer gives the losses of wasm on WebGPU', async () => {
-    const wasm = await open(IMAGES, 'wasm');
-    const expected = await losses(wasm, 4);
-    await wasm.close();
-    const gpu = await open(IMAGES, 'webgpu');
-    const found = await losses(gpu, 4);
-    for (const [i, loss] of found.entries()) expectNear(loss, expected[i]!, `step ${i}`);
-    expect(gpu.source.readParameter(0).data).toBeUndefined();
-    await gpu.close();
-  }, 180_000);
+  longTest(
+    'of every kind of layer gives the losses of wasm on WebGPU',
+    async () => {
+      const wasm = await open(IMAGES, 'wasm');
+      const expected = await losses(wasm, 4);
+      await wasm.close();
+      const gpu = await open(IMAGES, 'webgpu');
+      const found = await losses(gpu, 4);
+      for (const [i, loss] of found.entries()) expectNear(loss, expected[i]!, `step ${i}`);
+      expect(gpu.source.readParameter(0).data).toBeUndefined();
+      await gpu.close();
+    },
+    180_000,
+  );
 
   it.each(
     casesOf<readonly [string, OnnxLayersModel]>(

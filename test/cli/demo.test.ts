@@ -254,7 +254,7 @@ describe.skipIf(!existsSync(site))('quark demo, in this process (needs "npm run 
       for (const dir of ['one', 'two']) {
         const io = new FakeIo({ cwd: folder, columns: 100 });
         const running = runCli(
-          ['demo', '--epochs', '3', '--backend', 'wasm', '--port', '0', '--storage-dir', dir],
+          ['demo', '--epochs', '2', '--backend', 'wasm', '--port', '0', '--storage-dir', dir],
           io,
         );
         await io.sees(/until you press Ctrl-C/);
@@ -268,7 +268,7 @@ describe.skipIf(!existsSync(site))('quark demo, in this process (needs "npm run 
         expect(drawn.length).toBeGreaterThan(3);
         expect(
           drawn.some((line) =>
-            /^Epoch 3\/3  ━+─+  \d+%  loss \d\.\d{4}  val accuracy 0\.\d{3}  ETA 0:\d\d$/.test(
+            /^Epoch 2\/2  ━+─+  \d+%  loss \d\.\d{4}  val accuracy 0\.\d{3}  ETA 0:\d\d$/.test(
               line,
             ),
           ),
@@ -280,7 +280,7 @@ describe.skipIf(!existsSync(site))('quark demo, in this process (needs "npm run 
           );
         });
       }
-      expect(losses[0]).toHaveLength(135);
+      expect(losses[0]).toHaveLength(90);
       expect(losses[1]).toStrictEqual(losses[0]);
     },
     TIMEOUT_MS,

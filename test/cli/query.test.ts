@@ -12,6 +12,7 @@ import {
 import { MetricsLogger, openRun, openStorage, TrainingSession } from '../../src/index.ts';
 import { FakeIo, quark, type Ran } from './fake-io.ts';
 import { runCli } from '../../src/cli/cli.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 let folder = '';
 let runId = '';
@@ -87,7 +88,7 @@ test('answers as a table, as JSON and as CSV', async () => {
 
 describe('exports are asked as the store is', () => {
   const sql = 'select metric_key, value, step from metrics order by metric_key, step';
-  test.each(['export.csv', 'export.arrow', 'export.parquet', 'export.quark'])(
+  test.each(casesOf(['export.quark', 'export.csv', 'export.arrow', 'export.parquet'], 2))(
     '%s',
     async (file) => {
       const ofStore = await run(sql, '--json');
@@ -130,7 +131,7 @@ test.each(['timeout', 'max-memory', 'max-result'])('--%s is at least 1', async (
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining(`--${name}`) });
 });
 
-test('says which option lifts a limit that it reached', async () => {
+longTest('says which option lifts a limit that it reached', async () => {
   const endless = 'select count(*) from range(1000000000) a, range(1000000000) b';
   const late = await run(endless, '--timeout', '1');
   expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('--timeout') });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { findPgbouncer } from '../support/pgbouncer-program.mjs';
 import { makeSchema, openSpace, throughPooler, type TestSchema } from '../support/postgres.ts';
+import { isWhole } from '../support/property.ts';
 import { describeStore } from './store-contract.ts';
 
 let schema: TestSchema;
@@ -47,7 +48,8 @@ function describePostgres(name: string, address: () => Promise<string>): void {
 
 describePostgres('postgres', async () => schema.uri);
 
-describe.skipIf(findPgbouncer() === undefined)(
+// `database/pgbouncer` has the paths of a pooler.
+describe.skipIf(!isWhole || findPgbouncer() === undefined)(
   'pgbouncer in transaction mode, with its defaults otherwise (skipped where there is none: apt-get install pgbouncer)',
   () => {
     describePostgres('postgres through pgbouncer', () => throughPooler(schema.uri));

@@ -1,6 +1,6 @@
 /**
- * Every view of the page: under the rules of axe, in several widths and fonts, by keys, and without motion. `npm test` opens each once, in
- * light and 1,024 pixels wide; `npm run test:long` in every theme, width and font.
+ * Every view of the page: under the rules of axe, in several widths and fonts, by keys, and without motion. `npm test` opens one of each
+ * kind, in light and 1,024 pixels wide; `npm run test:long` all of them, in every theme, width and font.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -18,6 +18,7 @@ import { recordToldRuns } from '../support/told-run.ts';
 import { recordMediaRun } from '../support/media-run.ts';
 import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
 import { longTest } from '../support/long.ts';
+import { isWhole } from '../support/property.ts';
 import { movingParts, walkByTab, withoutKeys } from './by-keys.ts';
 import { checkBuilt, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 import { serveFolder, type FileServer } from './file-server.ts';
@@ -30,6 +31,26 @@ const WIDTHS = [390, 768, 1024, 1440, 2560];
 const HEIGHT = 900;
 /** Views at once: while one waits for its data, another is measured. */
 const TABS = 2;
+/**
+ * Views of `npm test`: one of each kind. The others are more tabs of the same pages; `npm run test:long` opens all.
+ */
+const PLAIN_VIEWS: readonly string[] = [
+  'runs',
+  'run',
+  'analysis',
+  'layers',
+  'machine',
+  'console',
+  'media-images',
+  'batches',
+  'compare',
+  'compare-parallel',
+  'report',
+  'train',
+  'nowhere',
+  'gallery',
+  'embedded',
+];
 /** A shift of the layout that nobody sees as one; the sum of a page. */
 const MAX_SHIFT = 0.02;
 
@@ -324,7 +345,10 @@ it(
         wrong.push(...(await violationsOf(page)).map((one) => `${dialog}: ${one}`));
       });
     };
-    await eachView({ viewport: { width: 1024, height: HEIGHT } }, check, { tabs: TABS });
+    const chosen = views().filter(({ name }) => isWhole || PLAIN_VIEWS.includes(name));
+    expect(chosen.length).toBeGreaterThanOrEqual(PLAIN_VIEWS.length);
+    const viewport = { width: 1024, height: HEIGHT };
+    await eachView({ viewport }, check, { chosen, tabs: TABS });
     expect(wrong).toEqual([]);
   },
 );

@@ -267,7 +267,7 @@ describe('in the window of a phone, in any font', () => {
     },
   );
 
-  it('the training page, before and while it trains', { timeout: LIMIT_MS }, async () => {
+  longTest('the training page, before and while it trains', { timeout: LIMIT_MS }, async () => {
     await check(async (page) => {
       await page.goto(`${files.url}?backend=cpu#/train`);
       await page.getByRole('button', { name: 'Start training' }).waitFor();

@@ -288,7 +288,7 @@ it(
   LIMIT_MS,
 );
 
-it(
+longTest(
   'moves nothing while the run arrives, and fits a phone',
   async () => {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, locale: 'en-US' });

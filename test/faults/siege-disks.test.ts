@@ -8,6 +8,7 @@ import { tryDisk } from '../../bench/siege/disks/trial.ts';
 import { AccessBook } from '../../src/service/access/access-book.ts';
 import { openSpaces } from '../../src/store/sql/node/open-spaces.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
+import { casesOf } from '../support/long.ts';
 
 let program: Program;
 let directory: string;
@@ -22,7 +23,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test.each(['rows', 'blobs'] as const)(
+test.each(casesOf(['rows', 'blobs'] as const, 1))(
   'a quota is used up under clients that write %s: it is refused as that, nothing acknowledged is lost, and it goes on',
   async (writes) => {
     const storage = join(directory, writes);

@@ -8,6 +8,7 @@ import type { StartService } from '../../bench/siege/kills/fields.ts';
 import { makeSchema } from '../support/postgres.ts';
 import { rounds } from '../support/property.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
+import { casesOf } from '../support/long.ts';
 
 const ROUNDS = rounds(3);
 
@@ -48,7 +49,7 @@ test(
   120_000 + ROUNDS * 10_000,
 );
 
-test.each(['SQLite', 'PostgreSQL'])(
+test.each(casesOf(['PostgreSQL', 'SQLite'], 1))(
   `${ROUNDS} rounds of kills while runs are deleted, by rules as well, over HTTP, on %s`,
   async (database) => {
     const schema = database === 'PostgreSQL' ? await makeSchema() : undefined;

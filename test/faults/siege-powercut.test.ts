@@ -8,6 +8,7 @@ import { Verifier } from '../../bench/siege/powercut/check.ts';
 import { resendAfterCuts } from '../../bench/siege/powercut/resend.ts';
 import { canTrace, comparedSyncs } from '../../bench/siege/powercut/traced.ts';
 import { buildProgram, startService, type Program } from './processes.ts';
+import { casesOf } from '../support/long.ts';
 
 const PLAN = { seed: 16, steps: 14, states: 16 };
 
@@ -24,7 +25,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test.each(['full', 'normal'] as const)(
+test.each(casesOf(['normal', 'full'] as const, 1))(
   'the power is cut under a store in files, synchronous=%s: every state opens, with all that was durable',
   async (synchronous) => {
     const plan = { ...PLAN, synchronous };
@@ -63,7 +64,7 @@ test('the power is cut under a service: its client finds what is lost, and sends
   }
 });
 
-test.runIf(canTrace()).each(['full', 'normal'] as const)(
+test.runIf(canTrace()).each(casesOf(['normal', 'full'] as const, 1))(
   'synchronous=%s: SQLite waits for the disk where the states are cut',
   async (synchronous) => {
     const { syncs, boundaries, wrong } = await traceSyncs(folder, program.path, {

@@ -4,6 +4,7 @@ import { createMemoryStore, isQuarkError, type QuarkError } from 'quark-sdk';
 import { queryRuns, type QueryOptions } from 'quark-sdk/node';
 import { findDuckDb } from '../../src/query/duckdb.ts';
 import { queryProcesses, residentMib, SHOWS_PROCESSES } from '../support/query-processes.ts';
+import { casesOf } from '../support/long.ts';
 
 const ENDLESS = 'select count(*) from range(1000000000) a, range(1000000000) b';
 /** Makes what DuckDB neither interrupts nor counts as memory. */
@@ -20,7 +21,7 @@ async function failure(sql: string, options: QueryOptions): Promise<QuarkError> 
 }
 
 describe('the time limit', () => {
-  it.each([ENDLESS, ...HUGE])('ends %s', async (sql) => {
+  it.each(casesOf([ENDLESS, ...HUGE], 1))('ends %s', async (sql) => {
     const error = await failure(sql, { timeoutMs: 1_000, maxMemoryMib: 4_096 });
     expect(error.code).toBe('invalid_input');
     expect(error.details).toMatchObject({ option: 'timeoutMs', limit: 1_000 });
@@ -45,7 +46,7 @@ describe('the time limit', () => {
 });
 
 describe.runIf(SHOWS_PROCESSES)('the process', () => {
-  it.each(HUGE)('of %s is killed by an abort', async (sql) => {
+  it.each(casesOf(HUGE, 1))('of %s is killed by an abort', async (sql) => {
     const controller = new AbortController();
     const asking = failure(sql, { signal: controller.signal, maxMemoryMib: 4_096 });
     await expect.poll(() => residentMib(process.pid)).toBeGreaterThan(300);

@@ -13,6 +13,7 @@ import {
   residentMib,
   SHOWS_PROCESSES,
 } from '../support/query-processes.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const HUGE = "select length(repeat('x', 2000000000))";
@@ -58,7 +59,7 @@ async function underWay(parent: number): Promise<number> {
 }
 
 describe.runIf(SHOWS_PROCESSES)('quark query', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('is ended by %s', async (signal) => {
+  test.each(casesOf(['SIGINT', 'SIGTERM'] as const, 1))('is ended by %s', async (signal) => {
     const command = query(HUGE);
     const ended = outcome(command);
     const pid = await underWay(command.pid);
@@ -74,7 +75,7 @@ describe.runIf(SHOWS_PROCESSES)('quark query', () => {
     await expect.poll(() => hasEnded(pid)).toBe(true);
   });
 
-  test('ends with its time limit', async () => {
+  longTest('ends with its time limit', async () => {
     const ended = await outcome(query(HUGE, '--timeout', '1'));
     expect(ended).toMatchObject({
       code: 1,

@@ -14,6 +14,7 @@ import type { NewSegment } from '../../src/store/store.ts';
 import { RUN_ID, runOf } from '../support/segments.ts';
 import { ask, RunningServices, storeOf } from './running-service.ts';
 import { casesOf } from '../support/long.ts';
+import { rounds } from '../support/property.ts';
 
 const MIB = 1024 * 1024;
 /** Less than a few of the requests below hold together. */
@@ -171,7 +172,7 @@ describe('a client that leaves', () => {
   it('again and again while rows are sent leaves room for everybody else', async () => {
     const { service, connections } = await start();
     const path = `/api/v1/runs/${RUN_ID}/tables/events/rows?format=arrow`;
-    for (let round = 0; round < 20; round++)
+    for (let round = 0; round < rounds(20); round++)
       await Promise.all(
         Array.from({ length: 10 }, async (_, i) => {
           const socket = await open(service);
