@@ -8,6 +8,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import { decodeSegment, type ReadySegment } from '../segment/open-segment.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { trimmedTo, type Cells } from './columns/column-cells.ts';
+import { Scratch } from './columns/scratch.ts';
 import {
   columnsOfFilter,
   matchRows,
@@ -47,8 +48,8 @@ export class ColumnBuilder implements SegmentVisitor {
   readonly #all: Extent;
   #stage: Extent = noRows(0);
   #group: Group | undefined;
-  /** Memory that segments are unpacked into, one after the other: it stays in the processor's caches. */
-  #arrow = new Uint8Array(0);
+  /** Memory that segments are unpacked into, one after the other. */
+  readonly #scratch = new Scratch();
 
   constructor(query: BuilderQuery, manifests: readonly SegmentManifest[]) {
     const { cells, rows, table } = query;
@@ -62,13 +63,8 @@ export class ColumnBuilder implements SegmentVisitor {
 
   visit(ready: ReadySegment): void {
     const { rows: filter, table } = this.#query;
-    const segment = decodeSegment(table, ready, {
-      names: this.#names,
-      room: (byteLength) => {
-        if (this.#arrow.byteLength < byteLength) this.#arrow = new Uint8Array(byteLength);
-        return this.#arrow.subarray(0, byteLength);
-      },
-    });
+    this.#scratch.reset();
+    const segment = decodeSegment(table, ready, { names: this.#names, room: this.#scratch.take });
     const rows = matchRows(table, segment, filter);
     const part = rows === null ? segment : partOf(segment, rows);
     const group = this.#groups.get(segment.manifest);

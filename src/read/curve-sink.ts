@@ -4,6 +4,7 @@ import { decodeSegment, type OpenedSegment, type ReadySegment } from '../segment
 import type { RowBatch, Vector } from '../codecs/arrow/vectors.ts';
 import type { Curve, CurveQuery, RunCurves } from '../store/curves.ts';
 import type { SegmentManifest } from '../store/store.ts';
+import { Scratch } from './columns/scratch.ts';
 import {
   CurveGrid,
   divideAxis,
@@ -76,8 +77,8 @@ export class CurveSink implements SegmentVisitor {
   readonly #isCut: boolean;
   readonly #metrics = new Map<string, Metric>();
   readonly #leftOut = new Set<string>();
-  /** One segment after the other is joined in the same memory: new memory for each costs more than what is done in it. */
-  #memory = new Uint8Array(0);
+  /** Memory that segments are unpacked into, one after the other. */
+  readonly #scratch = new Scratch();
 
   constructor(query: Omit<CurveQuery, 'runId'>, manifests: readonly SegmentManifest[]) {
     const { buckets, metricKeys, stepMax, stepMin } = query;
@@ -101,10 +102,8 @@ export class CurveSink implements SegmentVisitor {
   }
 
   visit(ready: ReadySegment): void {
-    const room = (byteLength: number): Uint8Array => {
-      if (this.#memory.byteLength < byteLength) this.#memory = new Uint8Array(byteLength);
-      return this.#memory.subarray(0, byteLength);
-    };
+    this.#scratch.reset();
+    const room = this.#scratch.take;
     this.#add(decodeSegment(metricTable, ready, { names: COLUMNS, room }), true);
   }
 

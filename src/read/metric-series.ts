@@ -11,6 +11,7 @@ import { checkRowCount, type DamageReport, type ReadySegment } from '../segment/
 import type { KeyVector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { checkFilter, segmentFilter } from './filters.ts';
+import { Scratch } from './columns/scratch.ts';
 import { GrowingSeries, type RecordedSeries } from './columns/growing-series.ts';
 import { runIdOf, scanSegments, type RunSource, type SegmentVisitor } from './scan.ts';
 
@@ -72,8 +73,8 @@ class SeriesBuilder implements SegmentVisitor {
   readonly #sequenceMin: number;
   readonly #expected: ReadonlyMap<string, number>;
   readonly #series = new Map<string, GrowingSeries>();
-  /** Memory that segments are unpacked into, one after the other: it stays in the processor's cache. */
-  #arrow = new Uint8Array(0);
+  /** Memory that segments are unpacked into, one after the other. */
+  readonly #scratch = new Scratch();
   #sequences = new Float64Array(0);
   #column = new Float64Array(0);
 
@@ -88,10 +89,8 @@ class SeriesBuilder implements SegmentVisitor {
   }
 
   visit({ manifest, toArrow }: ReadySegment): void {
-    const arrow = toArrow((byteLength) => {
-      if (this.#arrow.byteLength < byteLength) this.#arrow = new Uint8Array(byteLength);
-      return this.#arrow.subarray(0, byteLength);
-    });
+    this.#scratch.reset();
+    const arrow = toArrow(this.#scratch.take);
     // All of it is read before a row is added: a damaged segment leaves nothing behind.
     const batches = readStored(metricTable, arrow, manifest.schemaVersion).map(rowsOf);
     checkRowCount(

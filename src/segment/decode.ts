@@ -20,7 +20,6 @@ import type { KeyVector, RowBatch, Vector } from '../codecs/arrow/vectors.ts';
  * The columns of an Arrow IPC stream that `table` knows. Typed arrays may be views of `bytes`.
  *
  * @param limits more is damage; anything is read unless given
- * @param names the columns to decode, by their stored names; all unless given
  * @throws {QuarkError} `segment_damaged`
  */
 export function decodeBatches(
@@ -28,10 +27,23 @@ export function decodeBatches(
   bytes: Uint8Array,
   version: number = CURRENT_SCHEMA_VERSION,
   limits?: ReadLimits,
-  names?: ReadonlySet<string>,
+  options: DecodeOptions = {},
 ): RowBatch[] {
-  return readStored(table, bytes, version, limits).map((batch) => decodeBatch(table, batch, names));
+  return readStored(table, bytes, version, limits).map((batch) =>
+    decodeBatch(table, batch, options),
+  );
 }
+
+/** What of a segment is decoded, and where. */
+export type DecodeOptions = {
+  /** Columns by their stored names; all unless given. */
+  readonly names?: ReadonlySet<string>;
+  /**
+   * Memory for what is unpacked, and for numbers of another type than they are stored in; it may hold anything. New memory unless given.
+   * What is decoded is valid as long as what is in it.
+   */
+  readonly room?: (byteLength: number) => Uint8Array;
+};
 
 /** The same as they stand in the bytes, under the names of today. @throws {QuarkError} `segment_damaged` */
 export function readStored(
@@ -48,27 +60,32 @@ export function readStored(
 function decodeBatch(
   table: TableDefinition,
   batch: ArrowBatch,
-  names: ReadonlySet<string> | undefined,
+  { names, room }: DecodeOptions,
 ): RowBatch {
   const columns = new Map<string, Vector>();
   for (const [name, column] of Object.entries(table.columns)) {
     const stored = table.storedNames.get(name) ?? name;
     const data = batch.columns.get(stored);
     if (data !== undefined && names?.has(stored) !== false)
-      columns.set(stored, toVector(stored, column.kind, data));
+      columns.set(stored, toVector(stored, column.kind, data, room));
   }
   const sequence = batch.columns.get(SEQUENCE_COLUMN);
   if (sequence !== undefined)
-    columns.set(SEQUENCE_COLUMN, toVector(SEQUENCE_COLUMN, 'count', sequence));
+    columns.set(SEQUENCE_COLUMN, toVector(SEQUENCE_COLUMN, 'count', sequence, room));
   return { rowCount: batch.rowCount, columns };
 }
 
-function toVector(name: string, kind: Column<unknown>['kind'], column: ArrowColumn): Vector {
+function toVector(
+  name: string,
+  kind: Column<unknown>['kind'],
+  column: ArrowColumn,
+  room: DecodeOptions['room'],
+): Vector {
   const { data, length } = column;
   switch (kind) {
     case 'count':
     case 'instant':
-      return { kind: 'number', values: numbers(name, column) };
+      return { kind: 'number', values: numbers(name, column, room) };
     case 'f64': {
       if (data.kind !== 'number') throw mismatch(name);
       const isNull = column.validity === null ? null : new Uint8Array(length);
@@ -117,9 +134,14 @@ function toVector(name: string, kind: Column<unknown>['kind'], column: ArrowColu
   }
 }
 
-function numbers(name: string, column: ArrowColumn): Float64Array {
+function numbers(name: string, column: ArrowColumn, room: DecodeOptions['room']): Float64Array {
   const values = numbersOf(name, column);
-  return values instanceof Float64Array ? values : new Float64Array(values);
+  if (values instanceof Float64Array) return values;
+  if (room === undefined) return new Float64Array(values);
+  const { buffer, byteOffset } = room(8 * values.length);
+  const own = new Float64Array(buffer, byteOffset, values.length);
+  own.set(values);
+  return own;
 }
 
 /** The numbers of a column as they stand in the bytes, where none is null; else with NaN for null. @throws {QuarkError} */

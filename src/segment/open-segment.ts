@@ -5,7 +5,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentIdentity, SegmentManifest, SegmentRead } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
 import { segmentChecksum } from './checksum.ts';
-import { decodeBatches } from './decode.ts';
+import { decodeBatches, type DecodeOptions } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { damaged } from '../codecs/arrow/flatbuffer.ts';
 import { inflateSegment, joinPieces } from '../codecs/packed/unpack.ts';
@@ -114,23 +114,15 @@ export function describeDamage(report: DamageReport): string {
   return `Segment ${segmentName(report.identity)} (${report.rowCount} rows) cannot be read: ${report.reason}.`;
 }
 
-/** What of a segment is decoded, and where it is unpacked. */
-export type DecodeOptions = {
-  /** Columns by their stored names; all unless given. */
-  readonly names?: ReadonlySet<string>;
-  /** Memory to unpack into, as for {@link ReadySegment.toArrow}: what is decoded is valid as long as what is in it. */
-  readonly room?: (byteLength: number) => Uint8Array;
-};
-
 /** The rows of a segment. @throws {QuarkError} `segment_damaged` */
 export function decodeSegment(
   table: TableDefinition,
   { manifest, toArrow }: ReadySegment,
-  { names, room }: DecodeOptions = {},
+  options: DecodeOptions = {},
 ): OpenedSegment {
-  const arrow = toArrow(room);
+  const arrow = toArrow(options.room);
   const batch = concatBatches(
-    decodeBatches(table, arrow, manifest.schemaVersion, undefined, names),
+    decodeBatches(table, arrow, manifest.schemaVersion, undefined, options),
   );
   checkRowCount(manifest, batch.rowCount);
   const stored = batch.columns.get(SEQUENCE_COLUMN);
