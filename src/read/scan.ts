@@ -25,7 +25,7 @@ import {
 } from './match-rows.ts';
 
 /** Bytes that are fetched at a time. */
-const FETCH_BYTES = 32 << 20;
+const FETCH_BYTES = 8 << 20;
 const FETCH_SEGMENTS = 512;
 /** Segments that are inflated at a time, while those before are read: as many as Node has threads for it. */
 const READY_SEGMENTS = 4;
