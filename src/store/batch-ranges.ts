@@ -75,6 +75,9 @@ export function batchesOf(
   return segment.sources.length > 0 ? segment.sources : [ownRange(segment)];
 }
 
+/** What an exchange has to know of a segment that it takes away. */
+export type ExchangedSegment = BatchName & Pick<SegmentManifest, 'sources' | 'superseded'>;
+
 /**
  * Checks that `add` accounts for exactly the batches of `removed`, and that what is superseded is replaced by what is superseded.
  * Returns those batches, coalesced: what has to stay known.
@@ -82,7 +85,7 @@ export function batchesOf(
  * @throws {QuarkError} `invalid_input`
  */
 export function checkMergeSources(
-  removed: readonly SegmentManifest[],
+  removed: readonly ExchangedSegment[],
   add: readonly MergedSegment[],
 ): readonly BatchRange[] {
   for (const isApart of [true, false]) {

@@ -31,7 +31,7 @@ import type {
 } from '../store.ts';
 
 /** A line of the table of segments. */
-export type SegmentRow = { readonly key: number; readonly manifest: SegmentManifest };
+type SegmentRow = { readonly key: number; readonly manifest: SegmentManifest };
 
 /** Appends new segments, gives the rest as they are stored. The last thing a transaction does. */
 export function* appendSegments(
@@ -127,7 +127,7 @@ function* readGenerations(
 }
 
 /** A segment as it is live, if it is. */
-export function* findSegment(
+function* findSegment(
   streamKey: number,
   segment: SegmentReference,
 ): SqlWork<SegmentRow | undefined> {
@@ -140,7 +140,7 @@ export function* findSegment(
 }
 
 /** The statement that finds a segment. */
-export function segmentCall(streamKey: number, segment: SegmentReference): SqlCall {
+function segmentCall(streamKey: number, segment: SegmentReference): SqlCall {
   return sql(
     `SELECT ${MANIFEST_COLUMNS} FROM segments WHERE stream_key = ? AND writer_id = ? AND batch_number = ?`,
     streamKey,

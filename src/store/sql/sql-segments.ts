@@ -1,10 +1,18 @@
 /** Segments of one space in SQL: listing, reading, replacing. Manifests and bytes are tables of their own, tied by a key. */
-import { segmentName } from '../../records/shapes/manifest.ts';
-import { checkMergeSources, coalesceRanges, rangesContain } from '../batch-ranges.ts';
+import { manifestShape, segmentName } from '../../records/shapes/manifest.ts';
+import { withoutFields } from '../../schema/shape.ts';
+import {
+  batchName,
+  checkMergeSources,
+  coalesceRanges,
+  rangesContain,
+  type ExchangedSegment,
+} from '../batch-ranges.ts';
+import { sqlShape } from './sql-shapes.ts';
 import { segmentTaken } from '../run-rules.ts';
 import { adoptObjects, releaseObjects, releaseStream } from './object-files.ts';
 import { compareManifests, containsKey } from '../segment-rules.ts';
-import { appendSegments, segmentCall, type SegmentRow } from './sql-append.ts';
+import { appendSegments } from './sql-append.ts';
 import {
   bytesCell,
   lastly,
@@ -18,13 +26,7 @@ import {
   type SqlValue,
   type SqlWork,
 } from './sql-database.ts';
-import {
-  insertBytes,
-  insertManifests,
-  MANIFEST_COLUMNS,
-  manifestOf,
-  SEGMENT_KEY,
-} from './sql-manifests.ts';
+import { insertBytes, insertManifests, MANIFEST_COLUMNS, manifestOf } from './sql-manifests.ts';
 import {
   findStream,
   lockStreams,
@@ -183,25 +185,19 @@ export function* replaceSegments(
   if (removed.length < remove.length) {
     return attempt.mayBeDone && (yield* wasReplaced(stream.key, add));
   }
-  const known = checkMergeSources(
-    removed.map((stored) => stored.manifest),
-    add,
-  );
-  const removedNames = new Set(removed.map((stored) => segmentName(stored.manifest)));
+  const known = checkMergeSources(removed, add);
+  const removedNames = new Set(removed.map(batchName));
   for (const { manifest } of add) {
-    const name = segmentName(manifest);
     const isTaken = rangesContain(stream.taken, manifest);
-    if (isTaken && !removedNames.has(name)) throw segmentTaken(name);
+    if (isTaken && !removedNames.has(batchName(manifest)))
+      throw segmentTaken(segmentName(manifest));
   }
   yield* releaseObjects(
     removed.map((stored) => stored.key),
     scope.nowMs,
   );
   yield* together([
-    ...removed.flatMap((stored) => [
-      sql('DELETE FROM segment_bytes WHERE segment_key = ?', stored.key),
-      sql('DELETE FROM segments WHERE segment_key = ?', stored.key),
-    ]),
+    ...rangesOf(remove).flatMap((range) => deleteCalls(stream.key, range)),
     ...insertManifests(add.map(({ manifest }) => [stream.key, manifest])),
     ...add.flatMap(({ manifest, bytes, objectKey }) =>
       objectKey === undefined ? [insertBytes(stream.key, manifest, bytes)] : [],
@@ -213,7 +209,7 @@ export function* replaceSegments(
       objectKey === undefined ? [] : [[manifest, objectKey] as const],
     ),
   );
-  const bytes = sizeOf(add) - sizeOf(removed);
+  const bytes = sizeOf(add.map(({ manifest }) => manifest)) - sizeOf(removed);
   const added = { bytes, segments: add.length - removed.length, runs: 0 };
   yield* checkQuotas(scope.space, scope.quotas, [{ runId, ...added }]);
   const counted = { space: scope.space, runId, streamKey: stream.key };
@@ -247,8 +243,8 @@ export function* replaceTable(
   return yield* appendSegments(scope, add);
 }
 
-function sizeOf(segments: readonly { readonly manifest: SegmentManifest }[]): number {
-  return segments.reduce((sum, { manifest }) => sum + manifest.sizeBytes, 0);
+function sizeOf(segments: readonly Pick<SegmentManifest, 'sizeBytes'>[]): number {
+  return segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
 function* lockStream(scope: ChangeScope, request: StreamRequest): SqlWork<LockedStream> {
@@ -257,37 +253,100 @@ function* lockStream(scope: ChangeScope, request: StreamRequest): SqlWork<Locked
   return stream;
 }
 
+/** What an exchange asks of a segment: a merge takes away hundreds, and most of the rest is text to be parsed. */
+const exchanged = sqlShape(
+  withoutFields(
+    manifestShape,
+    'runId',
+    'table',
+    'rowCount',
+    'firstSequence',
+    'lastSequence',
+    'stepMin',
+    'stepMax',
+    'epochMin',
+    'epochMax',
+    'timeMinMs',
+    'timeMaxMs',
+    'keys',
+    'schemaVersion',
+    'encoding',
+    'generation',
+    'droppedRows',
+    'downsampledTo',
+    'downsampledAtMs',
+  ),
+);
+
+type StoredName = ExchangedSegment &
+  Pick<SegmentManifest, 'checksum' | 'sizeBytes'> & { readonly key: number };
+
 /** Those of the segments that are live, with the checksum if one is given. */
 function* findSegments(
   streamKey: number,
   segments: readonly SegmentReference[],
-): SqlWork<readonly SegmentRow[]> {
-  const answers = yield* together(segments.map((segment) => segmentCall(streamKey, segment)));
-  const found: SegmentRow[] = [];
-  for (const [i, segment] of segments.entries()) {
-    const row = answers[i]?.[0];
-    if (row === undefined) continue;
-    const manifest = manifestOf(row, segment.runId, segment.table);
-    if (segment.checksum === undefined || manifest.checksum === segment.checksum)
-      found.push({ key: numberCell(row, SEGMENT_KEY), manifest });
-  }
-  return found;
+): SqlWork<readonly StoredName[]> {
+  const answers = yield* together(
+    rangesOf(segments).map((range) =>
+      sql(
+        `SELECT ${exchanged.selected}, segment_key FROM segments WHERE ${IN_RANGE}`,
+        ...cellsOf(streamKey, range),
+      ),
+    ),
+  );
+  const live = new Map(
+    answers.flat().map((row) => {
+      const segment = exchanged.read(row, {});
+      const key = numberCell(row, exchanged.columns.length);
+      return [batchName(segment), { ...segment, key }];
+    }),
+  );
+  return segments.flatMap((segment) => {
+    const found = live.get(batchName(segment));
+    const isAsked = segment.checksum === undefined || segment.checksum === found?.checksum;
+    return found !== undefined && isAsked ? [found] : [];
+  });
+}
+
+/** The batches of segments of one stream: a merge takes hundreds of neighbours, which are asked for together. */
+function rangesOf(segments: readonly SegmentReference[]): readonly BatchRange[] {
+  return coalesceRanges(
+    segments.map(({ batchNumber, writerId }) => ({
+      writerId,
+      batchStart: batchNumber,
+      batchLast: batchNumber,
+    })),
+  );
+}
+
+const IN_RANGE = 'stream_key = ? AND writer_id = ? AND batch_number >= ? AND batch_number <= ?';
+
+function cellsOf(streamKey: number, range: BatchRange): readonly SqlValue[] {
+  return [streamKey, range.writerId, range.batchStart, range.batchLast];
+}
+
+/** Removes the segments of a range, their bytes first. */
+function deleteCalls(streamKey: number, range: BatchRange): readonly SqlCall[] {
+  const cells = cellsOf(streamKey, range);
+  return [
+    sql(
+      `DELETE FROM segment_bytes WHERE segment_key IN (SELECT segment_key FROM segments WHERE ${IN_RANGE})`,
+      ...cells,
+    ),
+    sql(`DELETE FROM segments WHERE ${IN_RANGE}`, ...cells),
+  ];
 }
 
 /** Whether a replacement whose end is not known was done: its segments are there, and hold what they should. */
 function* wasReplaced(streamKey: number, add: readonly MergedSegment[]): SqlWork<boolean> {
   const manifests = add.map((segment) => segment.manifest);
   const found = yield* findSegments(streamKey, manifests);
-  const stored = new Set(found.map(({ manifest }) => fingerprint(manifest)));
+  const stored = new Set(found.map(fingerprint));
   return add.length > 0 && manifests.every((manifest) => stored.has(fingerprint(manifest)));
 }
 
-function fingerprint(manifest: SegmentManifest): string {
-  return JSON.stringify([
-    segmentName(manifest),
-    manifest.checksum,
-    coalesceRanges(manifest.sources),
-  ]);
+function fingerprint(segment: ExchangedSegment & Pick<SegmentManifest, 'checksum'>): string {
+  return JSON.stringify([batchName(segment), segment.checksum, coalesceRanges(segment.sources)]);
 }
 
 function* rememberBatches(streamKey: number, batches: readonly BatchRange[]): SqlWork<void> {
