@@ -48,8 +48,8 @@ const STATS_NS = 0.4;
 const HISTOGRAM_NS = 2;
 const CHANGE_NS = 2.5;
 const CALL_NS = 5_000;
-/** How many times as long they take before the kernels have loaded and been compiled: what is large waits for that. */
-const UNREADY = 100;
+/** Until the kernels have loaded and been compiled an element takes some hundred times as long: what has more waits for that. */
+const UNREADY_LENGTH = 2048;
 
 export class ProbeWork {
   readonly #kernels: KernelAccess;
@@ -310,9 +310,9 @@ export class ProbeWork {
   }
 
   #fits(length: number, elementNs: number): boolean {
-    const slower = this.#kernels.isReady ? 1 : UNREADY;
-    const ns = this.#inlineNs + CALL_NS + length * elementNs * slower;
-    if (length > MAX_INLINE_LENGTH || ns > INLINE_NS) return false;
+    const ns = this.#inlineNs + CALL_NS + length * elementNs;
+    const most = this.#kernels.isReady ? MAX_INLINE_LENGTH : UNREADY_LENGTH;
+    if (length > most || ns > INLINE_NS) return false;
     this.#inlineNs = ns;
     return true;
   }
