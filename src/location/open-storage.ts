@@ -116,6 +116,18 @@ export async function openStorage(uri?: string, options: OpenStorageOptions = {}
   return factory(location, options);
 }
 
+/**
+ * Begins to load the store that a page opens next, beside other parts: one after the other, each would wait for the network. What is
+ * wrong with the location, {@link openStorage} says.
+ */
+export function preloadStorage(location: unknown): void {
+  const uri = typeof location === 'string' && location !== '' ? location : defaultLocation();
+  if (isNode() || typeof location === 'object' || findStorage(schemeOf(uri) ?? 'idb') !== undefined)
+    return;
+  if ((schemeOf(uri) ?? 'idb') === 'idb')
+    void import('../store/idb/idb-store.ts').catch(() => undefined);
+}
+
 /** Whether runs of the store are meant for a service. */
 async function hasTargets({ notes }: Store): Promise<boolean> {
   return ((await notes?.list('sync/remote/').catch(() => [])) ?? []).length > 0;

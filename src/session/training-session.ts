@@ -3,6 +3,7 @@ import { ASYNC_DISPOSE } from '../base/dispose.ts';
 import { invalidInput, messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { loadPart } from '../base/runtime.ts';
+import { preloadStorage } from '../location/open-storage.ts';
 import { alertTable, type AlertRecord } from '../records/alert.ts';
 import type { EventRecord } from '../records/event.ts';
 import {
@@ -70,7 +71,7 @@ export class TrainingSession implements AsyncDisposable {
    *   also when the store cannot be opened or written
    */
   static async startRun(options: StartRunOptions): Promise<TrainingSession> {
-    const { openNewRun } = await loadSession();
+    const { openNewRun } = await loadSession(options);
     return TrainingSession.#begin(await openNewRun(options), options);
   }
 
@@ -85,7 +86,7 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async resumeRun(options: ResumeRunOptions): Promise<TrainingSession> {
-    const { openResumedRun } = await loadSession();
+    const { openResumedRun } = await loadSession(options);
     return TrainingSession.#begin(await openResumedRun(options), options);
   }
 
@@ -99,7 +100,7 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {SessionStoreError} when the store cannot be opened, read or written
    */
   static async attachRun(options: ResumeRunOptions): Promise<TrainingSession> {
-    const { openJoinedRun } = await loadSession();
+    const { openJoinedRun } = await loadSession(options);
     return TrainingSession.#begin(await openJoinedRun(options), options);
   }
 
@@ -512,7 +513,10 @@ export class TrainingSession implements AsyncDisposable {
 }
 
 /** What every session needs is one part, which a page that only reads does not load. */
-const loadSession = () => loadPart('Recording', async () => import('./open-session.ts'));
+function loadSession(options: SessionOptions | undefined) {
+  preloadStorage(options?.storage ?? options?.storageDir);
+  return loadPart('Recording', async () => import('./open-session.ts'));
+}
 
 /** @throws {QuarkError} `invalid_input` */
 function checkEndReason(status: TerminalRunStatus, reason: unknown): unknown {
