@@ -6,6 +6,7 @@ import { systemClock } from '../../base/clock.ts';
 import { isQuarkError, messageOf } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
 import { WorkerClient } from '../../kernel/workers/client.ts';
+import { processSlots } from '../../kernel/workers/slots.ts';
 import {
   workerWays,
   type WorkerLike,
@@ -83,6 +84,7 @@ export class WatchJudge {
       this.#here ??= new LiveEvaluator(this.#settings, this.#memory, nextTask);
       return this.#here.take({ batches, ...this.#question(question) }, buffer);
     }
+    const free = processSlots().take({ kind: 'watch', onFree: () => undefined });
     try {
       const answer = await ask(client, { batches, ...this.#question(question) }, buffer);
       this.#memory = answer.memory;
@@ -90,6 +92,8 @@ export class WatchJudge {
     } catch (error) {
       this.#lost(client, error);
       throw new JudgeLost();
+    } finally {
+      free?.();
     }
   }
 

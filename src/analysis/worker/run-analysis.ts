@@ -6,6 +6,7 @@ import { nextTask } from '../../base/next-task.ts';
 import { compileSeries } from '../../kernel/series/module/module.ts';
 import { processorCount } from '../../kernel/workers/machine.ts';
 import { WorkerPool } from '../../kernel/workers/pool.ts';
+import { processSlots } from '../../kernel/workers/slots.ts';
 import { SignalFanout } from '../../kernel/workers/signals.ts';
 import { workerWays, type WorkerLike, type WorkerMode } from '../../kernel/workers/spawn.ts';
 import type { SegmentFilter, SegmentManifest, SegmentSource, Store } from '../../store/store.ts';
@@ -52,6 +53,7 @@ function newPool(mode: WorkerMode, spawn: (() => WorkerLike) | undefined): Pool 
     callTimeoutMs: CALL_TIMEOUT_MS,
     idleMs: IDLE_MS,
     onIdle: () => undefined,
+    slots: { of: processSlots(), kind: 'analysis' },
   });
 }
 

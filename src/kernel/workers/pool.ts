@@ -7,6 +7,7 @@ import { messageOf, QuarkError } from '../../base/errors.ts';
 import { WorkerClient } from './client.ts';
 import type { WorkerWay, WorkerWayName } from './spawn.ts';
 import type { Modules } from '../twins.ts';
+import type { SlotAsker, WorkerSlots, WorkKind } from './slots.ts';
 import { rebuildError, type Execute } from './worker-host.ts';
 
 /** What a {@link WorkerPool} needs to know. */
@@ -30,6 +31,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly onIdle: () => void;
   /** Called when a call waits for a worker that serves a ring. */
   readonly onCrowded?: () => void;
+  /** What the calls are, where they share the processors with other work of the process; unless given, they never wait for it. */
+  readonly slots?: { readonly of: WorkerSlots; readonly kind: WorkKind };
   /** Whether the ring was used, by those who wait for nothing, since this was last asked. */
   readonly takeRingUse?: () => boolean;
 };
@@ -108,9 +111,12 @@ export class WorkerPool<C, R> {
   #cancelIdle: (() => void) | undefined;
   /** Whether workers that serve a ring have something to do there. */
   #isRingBusy = false;
+  readonly #asker: SlotAsker | undefined;
 
   constructor(config: WorkerPoolConfig<C, R>) {
     this.#config = config;
+    if (config.slots !== undefined)
+      this.#asker = { kind: config.slots.kind, onFree: () => this.#pump() };
     this.#hasWorkers = config.size > 0 && config.ways.length > 0;
   }
 
@@ -200,6 +206,7 @@ export class WorkerPool<C, R> {
   close(): void {
     this.#isClosed = true;
     this.#cancelIdle?.();
+    if (this.#asker !== undefined) this.#config.slots?.of.forget(this.#asker);
     for (const task of this.#queue.splice(0)) {
       if (task.kind === 'call') task.reject(closedError());
       task.finish(task.buffer);
@@ -211,15 +218,19 @@ export class WorkerPool<C, R> {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;
     if (!this.#hasWorkers) {
+      if (this.#asker !== undefined) this.#config.slots?.of.forget(this.#asker);
       for (const task of this.#queue.splice(0)) this.#runHere(task);
       this.#config.onIdle();
       return;
     }
     while (this.#queue.length > 0) {
-      const client = this.#idle.pop();
+      const client = this.#idle.at(-1);
       if (client === undefined) break;
+      const free = this.#begin();
+      if (free === undefined) break;
+      this.#idle.pop();
       const task = this.#queue.shift();
-      if (task !== undefined) void this.#runOn(client, task);
+      if (task !== undefined) void this.#runOn(client, task).finally(free);
     }
     this.#startFor(this.#queue.length);
     const serving = this.#serving();
@@ -240,6 +251,12 @@ export class WorkerPool<C, R> {
       this.#endWorkers(this.#idle.splice(0));
       this.#config.onIdle();
     });
+  }
+
+  /** What ends a slot of the process; undefined while the pool has to wait for one. */
+  #begin(): (() => void) | undefined {
+    if (this.#asker === undefined) return nothing;
+    return this.#config.slots?.of.take(this.#asker);
   }
 
   #serving(): readonly WorkerClient[] {

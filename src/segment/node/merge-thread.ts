@@ -7,6 +7,7 @@
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
+import { processSlots } from '../../kernel/workers/slots.ts';
 import type { FromMerger, SentBytes, ToMerger } from '../merge-messages.ts';
 import { mergeWindow, type MergeWindow } from '../compact.ts';
 import type { MergeName, MergeWork, ReadSegment } from '../row-merge.ts';
@@ -85,6 +86,7 @@ export class MergeThreads {
     const thread = this.#thread;
     this.#running++;
     let isOver = false;
+    const free = processSlots().take({ kind: 'merge', onFree: ignore });
     return {
       add: async (segments) => {
         const sent = sentSegments(id, name, segments);
@@ -100,6 +102,7 @@ export class MergeThreads {
       end: () => {
         if (isOver) return;
         isOver = true;
+        free?.();
         this.#running--;
         if (this.#thread !== thread) return;
         void thread.opened.then((worker) => worker.postMessage({ id, kind: 'end' }), ignore);
