@@ -2,9 +2,11 @@
 //
 //   npm run bench -- overhead                         all of it, some six minutes
 //   npm run bench -- overhead --only=small,wasm       rows whose name has all of these words
+//   npm run bench -- overhead --only=fit --before=DIR  `quarkCallback` in `fit`, beside that of another build's `dist`
 //   npm run bench -- overhead --seconds=60            longer, for a noisy machine (20 for each network on a backend)
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { save } from './harness.mjs';
+import { measureFit, FIT_VARIANTS } from './overhead/fit.mjs';
 import { measureOnnx } from './overhead/onnx.mjs';
 import { measureTfjs } from './overhead/tfjs.mjs';
 import { VARIANTS } from './overhead/variants.mjs';
@@ -28,6 +30,10 @@ const CASES = [
   { network: 'convolutional', where: 'Chromium', backend: 'webgl', steps: 20 },
   { network: 'larger dense', where: 'Chromium', backend: 'webgl', steps: 10 },
   { network: 'telemetry, small dense', where: 'Node', backend: 'wasm', steps: 100 },
+  { network: 'dense, fit', where: 'Node', backend: 'wasm', steps: 300 },
+  { network: 'dense, fit', where: 'Node', backend: 'cpu', steps: 300 },
+  { network: 'convolutional, fit', where: 'Node', backend: 'cpu', steps: 60 },
+  { network: 'LSTM, fit', where: 'Node', backend: 'cpu', steps: 40 },
   { network: 'ONNX trainer', where: 'Node', backend: 'wasm', steps: 100 },
   { network: 'ONNX model', where: 'Node', backend: 'wasm', steps: 100 },
 ];
@@ -80,14 +86,40 @@ const variantsOf = ({ network, steps }) =>
     ? [{ name: 'SystemTelemetry, cadence 1', telemetry: true }]
     : VARIANTS.filter(({ every }) => every <= 10 || steps >= 20);
 
+const libraryOf = async (folder) =>
+  Object.assign(
+    {},
+    ...(await Promise.all(
+      ['index', 'probes', 'tfjs', 'onnx'].map((entry) => import(`${folder}/${entry}.js`)),
+    )),
+  );
+
+function printFit(name, found) {
+  const text = ([value, low, high]) => `${signed(value)} % (${signed(low)} to ${signed(high)})`;
+  console.log(
+    `\n${name}: ${found[0].stepMs.toFixed(2)} ms of the thread a step, ${found[0].rounds} rounds`,
+  );
+  for (const row of found) {
+    rows.push({
+      what: `${name}: ${row.variant} ${row.build}`,
+      value: row.thread[0],
+      unit: '%',
+      ...row,
+    });
+    console.log(
+      `  ${`${row.variant} ${row.build}`.padEnd(42)} thread ${text(row.thread)}  best ${signed(row.leastThread)} %  wall ${text(row.wall)}  probes ${row.probes.join(', ')}`,
+    );
+  }
+}
+
 async function inNode(cases) {
   if (cases.length === 0) return;
-  const lib = {
-    ...(await import('../dist/index.js')),
-    ...(await import('../dist/probes.js')),
-    ...(await import('../dist/tfjs.js')),
-    ...(await import('../dist/onnx.js')),
-  };
+  const lib = await libraryOf('../dist');
+  const before = options.get('before');
+  const libs =
+    before === undefined
+      ? { now: lib }
+      : { before: await libraryOf(pathToFileURL(before).href), now: lib };
   const tf = await import('@tensorflow/tfjs');
   await import('@tensorflow/tfjs-backend-wasm');
   tf.enableProdMode();
@@ -101,6 +133,10 @@ async function inNode(cases) {
     }
     await tf.setBackend(backend);
     await tf.ready();
+    if (network.endsWith(', fit')) {
+      printFit(name, await measureFit(libs, tf, network, { seconds, variants: FIT_VARIANTS }));
+      continue;
+    }
     const known = network.replace('telemetry, ', '');
     print(
       name,

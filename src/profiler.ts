@@ -43,6 +43,9 @@ export {
   type StepTotals,
   type SummaryComparison,
 } from './profile/compare.ts';
+export { overheadOf, readOverhead } from './profile/overhead.ts';
+export { type OverheadReport } from './records/overhead.ts';
+export { type OverheadPart } from './base/thread/thread-time.ts';
 export {
   progressOf,
   readProgress,

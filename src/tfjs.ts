@@ -4,7 +4,10 @@ export type {
   TfjsModel,
   TfjsNamespace,
 } from './adapters/tfjs/callback-options.ts';
+export { type TrainingDiagnostics } from './adapters/tfjs/fit-overhead.ts';
 export { quarkCallback, type QuarkCallback } from './adapters/tfjs/training-callback.ts';
+export { type OverheadReport } from './records/overhead.ts';
+export { type OverheadPart } from './base/thread/thread-time.ts';
 export { type TfjsLogs } from './adapters/tfjs/fit-logs.ts';
 export { type TrainingProbesOptions } from './adapters/tfjs/training-probes.ts';
 export {

@@ -6,6 +6,7 @@
  */
 import { isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
+import { measured, spentMs, threadTime } from '../base/thread/thread-time.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import { gatherRows } from '../segment/batch-ops.ts';
 import { createSegment } from '../segment/manifest.ts';
@@ -67,6 +68,9 @@ export class BufferedWriter implements OpenWriter, TableWriter {
   #droppedRows = 0;
   #unreportedDrops = 0;
   #isClosed = false;
+  /** When the last flush began, and what it took of the thread: both in milliseconds. */
+  #flushedAtMs = 0;
+  #flushMs = 0;
 
   constructor(
     handle: RunHandle,
@@ -135,13 +139,21 @@ export class BufferedWriter implements OpenWriter, TableWriter {
 
   added(): void {
     this.#saver?.added();
-    if (this.#buffer.rowCount >= this.#options.batchSize) {
+    if (this.#buffer.rowCount >= this.#options.batchSize && !this.#isPostponed()) {
       if (this.#running === undefined && this.#lastError === null) this.#start();
     } else if (this.#cancelTimer === undefined) {
       const { flushIntervalMs } = this.#options;
       const withinMs = this.#handle.store.spill?.flushWithinMs ?? flushIntervalMs;
       this.#startLater(Math.min(flushIntervalMs, withinMs));
     }
+  }
+
+  /** Whether a full batch waits for more rows, at most until its interval is over: where flushes are to take a share of the time only. */
+  #isPostponed(): boolean {
+    const { flushShare } = threadTime;
+    if (flushShare === undefined || this.#buffer.rowCount >= MAX_SAVED_ROWS) return false;
+    const waitMs = Math.min(this.#options.flushIntervalMs, this.#flushMs / flushShare);
+    return this.#handle.clock.now() - this.#flushedAtMs < waitMs;
   }
 
   async drain(): Promise<void> {
@@ -244,6 +256,8 @@ export class BufferedWriter implements OpenWriter, TableWriter {
   async #append(): Promise<void> {
     // A store that could not be opened at first may be open now.
     this.#saver ??= this.#newSaver();
+    this.#flushedAtMs = this.#handle.clock.now();
+    const before = spentMs('flush');
     this.#encode();
     const sending = this.#pending.slice(0, MAX_APPEND_SEGMENTS);
     if (sending.length === 0) return;
@@ -251,6 +265,7 @@ export class BufferedWriter implements OpenWriter, TableWriter {
     try {
       await this.#gate?.open();
       manifests = await this.#handle.store.appendSegments(sending);
+      this.#flushMs = spentMs('flush') - before;
     } catch (error) {
       this.#failed(error);
       throw error;
@@ -274,7 +289,9 @@ export class BufferedWriter implements OpenWriter, TableWriter {
   #encode(maxRows = MAX_SEGMENT_ROWS): void {
     if (this.#buffer.rowCount === 0) return;
     const first = this.#pending.length;
-    for (const batch of this.#buffer.take(maxRows)) this.#encodeBatch(batch);
+    measured('flush', () => {
+      for (const batch of this.#buffer.take(maxRows)) this.#encodeBatch(batch);
+    });
     const segments = this.#pending.slice(first);
     const savedRows = this.#savedRows;
     this.#savedRows = 0;

@@ -173,6 +173,11 @@ export class EventLogger implements AsyncDisposable {
     return (await readEvents(this.#handle, filter)).records;
   }
 
+  /** {@link flush} without the events. @internal */
+  drain(): Promise<void> {
+    return writeFor(this.#handle, () => this.#writer.drain());
+  }
+
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */
   close(): Promise<void> {
     return writeFor(this.#handle, () => this.#writer.close());

@@ -6,6 +6,7 @@ import { loadPart } from '../base/runtime.ts';
 import { isKey, parseKey, toKey, type KeyParts } from '../base/names.ts';
 import { contextKey, contextOf, contextText, type MetricContext } from '../base/series-key.ts';
 import { literal, optional, readOptions } from '../base/options.ts';
+import { sampled, threadTime } from '../base/thread/thread-time.ts';
 import { metricTable } from '../records/metric.ts';
 import type { MetricColumns, MetricFilter } from '../read/metric-columns.ts';
 import {
@@ -183,6 +184,12 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   #add(metric: string, value: number, options: LogMetricOptions | undefined): MetricRecord {
+    return threadTime.readers > 0
+      ? sampled('log', () => this.#push(metric, value, options))
+      : this.#push(metric, value, options);
+  }
+
+  #push(metric: string, value: number, options: LogMetricOptions | undefined): MetricRecord {
     const { step, epoch, timestamp } = options ?? NO_OPTIONS;
     const key = this.#keyOf(metric, options);
     let stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
@@ -318,6 +325,11 @@ export class MetricsLogger implements AsyncDisposable {
       async () => import('../read/metric-columns.ts'),
     );
     return readMetricColumns(this.#handle, filter);
+  }
+
+  /** {@link flush} without the samples. @internal */
+  drain(): Promise<void> {
+    return writeFor(this.#handle, () => this.#writer.drain());
   }
 
   /** Flushes and closes the logger; `log` throws `writer_closed` afterwards, `read` still works. */

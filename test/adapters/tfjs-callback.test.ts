@@ -103,6 +103,52 @@ describe('quarkCallback', () => {
     expect(await steps(false)).toStrictEqual([]);
   });
 
+  it('measures what it takes of the thread, and thins all but metrics to keep to its budget', async () => {
+    const { xs, ys } = data();
+    const train = async (overheadBudget: number | null) => {
+      let clock = 0;
+      const found: QuarkCallback[] = [];
+      const { reader, store } = await recorded(
+        async (callback, _session, network) => {
+          found.push(callback);
+          expect(callback.diagnostics().overhead?.trainingMs ?? 0).toBe(0);
+          await network.fit(xs, ys, { ...FIT, epochs: 40, callbacks: callback });
+        },
+        { callback: { overheadBudget, now: () => (clock += 5) } },
+      );
+      const rows = async (table: string): Promise<number> =>
+        (await store.listSegments({ runId: reader.run.id, table })).reduce(
+          (sum, one) => sum + one.rowCount,
+          0,
+        );
+      return {
+        losses: await read(reader, 'train/loss'),
+        telemetry: (await readTelemetry(reader)).records.length,
+        batches: await rows('batch_diagnostics'),
+        told: await events(reader, 'overhead_measured'),
+        overhead: found[0]?.diagnostics().overhead ?? null,
+      };
+    };
+    const free = await train(null);
+    expect(free.overhead).toBe(null);
+    expect(free.told).toStrictEqual([]);
+    expect(free.telemetry).toBe(12);
+    const strict = await train(1e-6);
+    expect(strict.losses).toStrictEqual(free.losses);
+    expect(strict.telemetry).toBeLessThan(free.telemetry);
+    expect(strict.batches).toBeLessThan(free.batches);
+    const { overhead } = strict;
+    for (const part of ['callback', 'log', 'flush', 'batches', 'telemetry', 'probes'] as const)
+      expect(overhead?.spentMs[part]).not.toBe(0);
+    expect(overhead?.telemetrySlowdown).toBeGreaterThan(1);
+    expect(strict.told.at(-1)?.payload).toMatchObject({
+      overhead_budget: 1e-6,
+      telemetry_slowdown: overhead?.telemetrySlowdown,
+      spent_ms: { callback: expect.any(Number), probes: expect.any(Number) },
+    });
+    tf.dispose([xs, ys]);
+  });
+
   it('leaves the batches to a program that records them itself, and records them where none does', async () => {
     const { xs, ys } = data();
     const rowsOf = async (ownDiagnostics: boolean): Promise<number> => {

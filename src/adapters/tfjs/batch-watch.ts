@@ -6,6 +6,7 @@ import type {
   DataDiagnostics,
   LogBatchOptions,
 } from '../../instruments/diagnostics/data-diagnostics.ts';
+import { measured } from '../../base/thread/thread-time.ts';
 import { handleOf } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { isTapeOn, isTensor } from './layer-watches.ts';
@@ -78,7 +79,7 @@ export class BatchWatch {
   /** Says that a step begins; `isWanted` whether its batch is to be seen. */
   beginStep(isWanted: boolean): void {
     this.#captured = undefined;
-    this.#inputs = [];
+    if (this.#inputs.length > 0) this.#inputs = [];
     this.#isWanted = isWanted;
   }
 
@@ -110,14 +111,16 @@ export class BatchWatch {
   /** The loss is being computed: that of a pass that trains, or of one that validates. */
   #ended(target: unknown): void {
     const inputs = this.#inputs.splice(0);
-    if (!isTensor(target) || !isOnHost(this.#tf)) return;
+    if (inputs.length === 0 || !isTensor(target) || !isOnHost(this.#tf)) return;
     const rows = target.shape[0];
     const own = inputs.filter(({ isDisposed, shape }) => !isDisposed && shape[0] === rows);
     // Tensors that were used and are gone, or layers that were given something else than samples: then it is not known which these are.
     if (own.length === 0 || own.length < inputs.length) return;
-    const plain = own.map(hostTensor);
-    if (!isTapeOn(this.#tf)) this.#diagnostics.addValidation(plain);
-    else if (this.#isWanted) this.#captured = { inputs: plain, targets: hostTensor(target) };
+    measured('batches', () => {
+      const plain = own.map(hostTensor);
+      if (!isTapeOn(this.#tf)) this.#diagnostics.addValidation(plain);
+      else if (this.#isWanted) this.#captured = { inputs: plain, targets: hostTensor(target) };
+    });
   }
 }
 

@@ -41,6 +41,13 @@ export type QuarkCallbackOptions = TrainingProbesOptions & {
    * `DataDiagnostics` of its own for the run, it records the batches itself and these are left out. True, the default, or false.
    */
   readonly batches?: boolean;
+  /**
+   * Share of the training time that the callback may take of the training thread with all that it does: probes, telemetry, batches,
+   * logging, flushes and itself. Above 0 and up to 1; 0.03 unless given. It is measured while the model trains. What costs too much is
+   * done less often, first probes, then telemetry and the batches after the second epoch, as far as their options leave that to the
+   * callback; a cadence that is given stands. Metrics are never left out. Null: everything as often as it is asked for.
+   */
+  readonly overheadBudget?: number | null;
   /** Milliseconds that only go up, for step times; `performance.now` unless given. */
   readonly now?: () => number;
 };

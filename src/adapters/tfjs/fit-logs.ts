@@ -6,6 +6,22 @@ export type TfjsLogs = { readonly [name: string]: number | { data(): Promise<Arr
 /** Entries of the logs that are no metrics. */
 const NOT_METRICS: ReadonlySet<string> = new Set(['batch', 'size']);
 
+/** Names of metrics by those of the logs: there are a few of them, asked for in every step. */
+const names = new Map<string, string>();
+const MAX_NAMES = 1000;
+
+/** The same as {@link readLogs} where the logs are numbers, as `fit` gives them to plain objects; undefined where they are tensors. */
+export function readNumbers(logs: TfjsLogs): readonly (readonly [string, number])[] | undefined {
+  const values: [string, number][] = [];
+  for (const name of Object.keys(logs)) {
+    if (NOT_METRICS.has(name)) continue;
+    const value = logs[name];
+    if (typeof value !== 'number') return undefined;
+    values.push([metricName(name), value]);
+  }
+  return values;
+}
+
 /** The metrics of the logs with the names they are recorded under. */
 export async function readLogs(logs: TfjsLogs): Promise<readonly (readonly [string, number])[]> {
   const values: [string, number][] = [];
@@ -19,8 +35,13 @@ export async function readLogs(logs: TfjsLogs): Promise<readonly (readonly [stri
 
 /** `acc` is what fit calls accuracy; what a key may not hold becomes "_". */
 function metricName(name: string): string {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  if (names.size >= MAX_NAMES) names.clear();
   const plain = name.replace(/(^|_)acc$/, '$1accuracy').replace(/[^A-Za-z0-9._-]/g, '_');
-  return /^[A-Za-z0-9]/.test(plain) ? plain : `m${plain}`;
+  const key = /^[A-Za-z0-9]/.test(plain) ? plain : `m${plain}`;
+  names.set(name, key);
+  return key;
 }
 
 /** The learning rate of an optimizer that has one. */

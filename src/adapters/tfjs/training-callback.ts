@@ -32,10 +32,11 @@ import {
 } from './callback-options.ts';
 import { BatchWatch } from './batch-watch.ts';
 import { refuseEndlessList } from './callback-order.ts';
+import { BUDGET_RULE, DONE, FitOverhead, type TrainingDiagnostics } from './fit-overhead.ts';
 import { FitScopes } from './fit-scopes.ts';
 import { totalOfFit, withParams } from './fit-total.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
-import { learningRate, readLogs, type TfjsLogs } from './fit-logs.ts';
+import { learningRate, readLogs, readNumbers, type TfjsLogs } from './fit-logs.ts';
 import { modelFacts } from './model-facts.ts';
 import { trainingsOf, type SessionTraining } from './session-training.ts';
 import { StepClock, type BatchTimes } from './step-clock.ts';
@@ -57,6 +58,8 @@ export interface QuarkCallback {
   readonly setParams: (params?: unknown) => void;
   /** Does nothing; `fit` calls it in the same case. The model was given to {@link quarkCallback}. */
   readonly setModel: () => void;
+  /** What the callback takes of the training thread, so far. */
+  diagnostics(): TrainingDiagnostics;
   /** Step that the next batch will get. In a session that has resumed its run it is known once `fit` has begun. */
   readonly nextStep: number;
   /**
@@ -132,6 +135,7 @@ const OPTION_RULES = {
   everySteps: orDefault(positive(), 1),
   metrics: asGiven,
   now: asGiven,
+  overheadBudget: BUDGET_RULE,
   telemetry: asGiven,
   batches: flag(true),
   hooks: asGiven,
@@ -139,9 +143,7 @@ const OPTION_RULES = {
   source: asGiven,
 };
 
-/** Epochs of which every batch is recorded, and which of the later ones are. */
-const ALL_BATCHES = 2;
-const SOME_BATCHES = 10;
+const NO_LOGS: TfjsLogs = Object.freeze({});
 
 const trainingsIn = trainingsOf<TrainingCallback>();
 
@@ -159,6 +161,7 @@ class TrainingCallback implements QuarkCallback {
   readonly #batches: DataDiagnostics | undefined;
   readonly #batchWatch: BatchWatch | undefined;
   readonly #scopes: FitScopes;
+  readonly #overhead: FitOverhead;
   #epochsSeen = 0;
   readonly #clock: StepClock;
   /** The given start. */
@@ -201,8 +204,13 @@ class TrainingCallback implements QuarkCallback {
       telemetry === false
         ? undefined
         : new SystemTelemetry(session, { ...CALLBACK_TELEMETRY, tf, ...telemetry });
-    this.#probes = new TrainingProbes(session, tf, model, options);
-    this.#scopes = new FitScopes(handleOf(session), model, tf);
+    const handle = handleOf(session);
+    this.#overhead = new FitOverhead(handle, options, () => ({
+      step: Math.max(0, this.#nextStep - 1),
+      epoch: this.#epoch,
+    }));
+    this.#probes = new TrainingProbes(session, tf, model, options, this.#overhead.probeShare);
+    this.#scopes = new FitScopes(handle, model, tf);
     if (options.batches === false) return;
     this.#batches = new DataDiagnostics(session);
     this.#batchWatch = new BatchWatch(session, { diagnostics: this.#batches, model, tf });
@@ -237,6 +245,7 @@ class TrainingCallback implements QuarkCallback {
   async #trainBegin(params: unknown, logs?: TfjsLogs): Promise<void> {
     refuseEndlessList(logs);
     this.#isTraining = true;
+    this.#overhead.beginFit();
     this.#epochShift = undefined;
     this.#scopes.begin(ProfileStep.TRAINING);
     this.#pendingTime = undefined;
@@ -284,43 +293,57 @@ class TrainingCallback implements QuarkCallback {
     this.#clock.beginEpoch();
   };
 
-  readonly onBatchBegin = async (_batch?: number, logs: TfjsLogs = {}): Promise<void> => {
-    this.#clock.waited(logs);
-    this.#writePendingTime();
-    this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
-    this.#batchWatch?.beginStep(
-      this.#epochsSeen < ALL_BATCHES || this.#nextStep % SOME_BATCHES === 0,
-    );
-    this.#scopes.beginStep();
-    this.#clock.beginBatch();
-  };
+  readonly onBatchBegin = (_batch?: number, logs: TfjsLogs = NO_LOGS): Promise<void> =>
+    this.#overhead.counted(() => {
+      this.#clock.waited(logs);
+      this.#writePendingTime();
+      this.#record(() => this.#probes.beginStep(this.#nextStep, this.#epoch));
+      this.#batchWatch?.beginStep(this.#overhead.wantsBatch(this.#epochsSeen, this.#nextStep));
+      this.#scopes.beginStep();
+      this.#clock.beginBatch();
+    });
 
-  readonly onBatchEnd = async (_batch: number, logs: TfjsLogs = {}): Promise<void> => {
-    this.#scopes.end(ProfileStep.FIRST_STEP);
-    if (this.#isInterrupted()) return;
-    const step = this.#nextStep;
-    this.#record(() => this.#probes.endStep(step, this.#epoch));
-    const batch = this.#batchWatch?.take();
-    if (batch !== undefined) await this.#logBatch(batch, step, logs);
-    const isRecorded = step % this.#everySteps === 0;
-    const values = isRecorded ? await readLogs(logs) : [];
+  readonly onBatchEnd = (_batch: number, logs: TfjsLogs = NO_LOGS): Promise<void> =>
+    this.#overhead.counted(() => {
+      this.#scopes.end(ProfileStep.FIRST_STEP);
+      if (this.#isInterrupted()) return DONE;
+      const step = this.#nextStep;
+      this.#record(() => this.#probes.endStep(step, this.#epoch));
+      const batch = this.#batchWatch?.take();
+      const isRecorded = step % this.#everySteps === 0;
+      const values = isRecorded || batch !== undefined ? readNumbers(logs) : [];
+      if (values === undefined)
+        return readLogs(logs).then((read) =>
+          this.#overhead.counted(() => this.#logStep(step, batch, read, isRecorded)),
+        );
+      this.#logStep(step, batch, values, isRecorded);
+      return DONE;
+    });
+
+  #logStep(
+    step: number,
+    batch: LogBatchOptions | undefined,
+    values: readonly (readonly [string, number])[],
+    isRecorded: boolean,
+  ): void {
+    if (batch !== undefined) this.#logBatch(batch, step, values);
     const times = this.#clock.batch;
     this.#nextStep += 1;
     this.#trainings.reached(this.#nextStep, this.#nextEpoch);
     this.#epochBatches += 1;
     if (isRecorded) {
       this.#record(() => {
-        for (const [name, value] of values)
-          this.#metrics.log(`train/${name}`, value, { step, epoch: this.#epoch });
+        const at = { step, epoch: this.#epoch };
+        for (const [name, value] of values) this.#metrics.log(`train/${name}`, value, at);
         const rate = learningRate(this.#model.optimizer);
-        if (rate !== undefined)
-          this.#metrics.log('optimizer/lr', rate, { step, epoch: this.#epoch });
+        if (rate !== undefined) this.#metrics.log('optimizer/lr', rate, at);
       });
       this.#pendingTime = { step, ...times };
     }
     this.#isInterrupted();
+    this.#overhead.endStep();
     this.#clock.leave();
-  };
+  }
 
   readonly onEpochEnd = async (_epoch: number, logs: TfjsLogs = {}): Promise<void> => {
     this.#scopes.end(ProfileStep.EPOCH);
@@ -352,7 +375,8 @@ class TrainingCallback implements QuarkCallback {
         },
       });
     });
-    await this.#flush();
+    this.#overhead.tell();
+    await this.#overhead.flush(false, () => this.#write());
   };
 
   readonly onTrainEnd = async (): Promise<void> => {
@@ -360,10 +384,18 @@ class TrainingCallback implements QuarkCallback {
     this.#scopes.end(ProfileStep.TRAINING);
     this.#batchWatch?.detach();
     await this.#try(() => this.#probes.end());
-    if (this.#isInterrupted()) return;
+    if (this.#isInterrupted()) {
+      this.#overhead.endFit();
+      return;
+    }
     this.#writePendingTime();
-    await this.#flush();
+    await this.#overhead.flush(true, () => this.#write());
+    this.#overhead.endFit();
   };
+
+  diagnostics(): TrainingDiagnostics {
+    return this.#overhead.diagnostics;
+  }
 
   readonly setParams = (params?: unknown): void => {
     this.#params = params;
@@ -372,6 +404,7 @@ class TrainingCallback implements QuarkCallback {
 
   async close(): Promise<void> {
     this.#trainings.remove(this);
+    this.#overhead.close();
     this.#scopes.close();
     this.#batchWatch?.detach();
     await this.#try(() => this.#probes.close());
@@ -399,8 +432,12 @@ class TrainingCallback implements QuarkCallback {
   }
 
   /** Loss and make-up of the batch that was trained on. */
-  async #logBatch(batch: LogBatchOptions, step: number, logs: TfjsLogs): Promise<void> {
-    const loss = (await readLogs(logs)).find(([name]) => name === 'loss')?.[1];
+  #logBatch(
+    batch: LogBatchOptions,
+    step: number,
+    values: readonly (readonly [string, number])[],
+  ): void {
+    const loss = values.find(([name]) => name === 'loss')?.[1];
     const own = this.#batches;
     if (loss === undefined || own === undefined) return;
     // A program that has diagnostics of its own records its batches itself.
@@ -416,17 +453,18 @@ class TrainingCallback implements QuarkCallback {
       const { step, timeMs, waitMs } = held;
       const at = { epoch: this.#epoch };
       this.#metrics.log('perf/step_time_ms', timeMs, { step, ...at });
+      if (this.#telemetry?.isDue(step, this.#overhead.telemetrySlowdown) !== true) return;
       const parts = waitMs === undefined ? {} : { dataTimeMs: waitMs, computeTimeMs: timeMs };
-      this.#telemetry?.recordStep(step, { ...at, stepTimeMs: timeMs + (waitMs ?? 0), ...parts });
+      this.#telemetry.recordStep(step, { ...at, stepTimeMs: timeMs + (waitMs ?? 0), ...parts });
     });
   }
 
-  #flush(): Promise<void> {
-    return this.#try(async () => {
-      await this.#metrics.flush();
-      await this.#events.flush();
-      await this.#telemetry?.flush();
-      await this.#batches?.flush();
+  async #write(): Promise<void> {
+    await this.#try(async () => {
+      await this.#metrics.drain();
+      await this.#events.drain();
+      await this.#telemetry?.drain();
+      await this.#batches?.drain();
     });
   }
 

@@ -13,6 +13,7 @@ import type {
   ParameterWatch,
   TensorRef,
 } from '../../instruments/probes/model-source.ts';
+import { addSince, threadTime } from '../../base/thread/thread-time.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
 import { isSameModel, tfjsModel, type TfjsSource } from './tfjs-model.ts';
 import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
@@ -21,7 +22,7 @@ import type { TfjsLayersModel, TfjsRuntime } from './tfjs-types.ts';
 export type TrainingProbesOptions = {
   /**
    * Records activations and gradients of layers: true, false, or the settings of the hook engine. True, the default: from
-   * every 10th step on, as often as 1.5 % of the training time allow.
+   * every 10th step on, as often as the overhead budget of the callback allows.
    */
   readonly hooks?: boolean | HookEngineConfig;
   /** Records parameters, their gradients and updates: true, the default, false, or the settings. As often as hooks. */
@@ -30,8 +31,8 @@ export type TrainingProbesOptions = {
   readonly source?: TfjsSource;
 };
 
-/** The settings that `true` stands for. Both together keep to 3 %. */
-const DEFAULTS = Object.freeze({ schedule: { everyNSteps: 10 }, overheadBudget: 0.015 });
+/** The schedule that `true` stands for. */
+const SCHEDULE = Object.freeze({ everyNSteps: 10 });
 
 /** The probes of one model, which last over several fits and are on the model during them only. */
 export class TrainingProbes {
@@ -39,17 +40,22 @@ export class TrainingProbes {
   readonly #tf: TfjsRuntime;
   readonly #model: TfjsLayersModel;
   readonly #options: TrainingProbesOptions;
+  /** Share of the training time that probes may take, asked for at every choice; null: as scheduled. */
+  readonly #share: (() => number) | null;
   #seen: TfjsSource | undefined;
   #source: DetachableSource | undefined;
   #hooks: HookEngine | undefined;
   #parameters: ParameterDiagnostics | undefined;
+  #isProbed = false;
 
   constructor(
     session: TrainingSession,
     tf: TfjsRuntime,
     model: TfjsLayersModel,
     options: TrainingProbesOptions,
+    share: (() => number) | null,
   ) {
+    this.#share = share;
     this.#session = session;
     this.#tf = tf;
     this.#model = model;
@@ -83,12 +89,17 @@ export class TrainingProbes {
 
   beginStep(step: number, epoch: number): void {
     this.#parameters?.beginStep();
-    this.#hooks?.beginStep(step, { epoch });
+    this.#isProbed = this.#hooks?.beginStep(step, { epoch }) === true;
   }
 
   endStep(step: number, epoch: number): void {
+    const began = performance.now();
+    const { totalMs } = threadTime;
+    const isOpen = this.#isProbed;
+    this.#isProbed = false;
     this.#hooks?.endStep();
-    this.#parameters?.snapshot(step, { epoch });
+    const isRead = this.#parameters?.snapshot(step, { epoch }) === true;
+    if (isOpen || isRead) addSince('probes', began, totalMs);
   }
 
   /** Goes off the model and writes what was found. */
@@ -118,10 +129,17 @@ export class TrainingProbes {
     const source = new DetachableSource(seen);
     this.#seen = seen;
     this.#source = source;
+    const share = this.#share;
+    // One of two gets half of what there is for both.
+    const part = hooks === true && parameters === true ? 0.5 : 1;
+    const budgeted = {
+      schedule: SCHEDULE,
+      overheadBudget: share === null ? null : (): number => part * share(),
+    };
     if (hooks !== false)
-      this.#hooks = new HookEngine(this.#session, source, hooks === true ? DEFAULTS : hooks);
+      this.#hooks = new HookEngine(this.#session, source, hooks === true ? budgeted : hooks);
     if (parameters !== false) {
-      const settings = parameters === true ? DEFAULTS : parameters;
+      const settings = parameters === true ? budgeted : parameters;
       this.#parameters = new ParameterDiagnostics(this.#session, source, settings);
     }
   }

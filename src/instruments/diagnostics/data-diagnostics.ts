@@ -7,6 +7,7 @@ import {
 } from '../../base/assert.ts';
 import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
+import { measured } from '../../base/thread/thread-time.ts';
 import { readBatchDiagnostics, type BatchDiagnosticFilter } from '../../read/tables.ts';
 import {
   batchDiagnosticTable,
@@ -132,6 +133,10 @@ export class DataDiagnostics implements AsyncDisposable {
    * `probe_failed` for a tensor that cannot be read, and what the adapter throws
    */
   logBatch(loss: number, options: LogBatchOptions = {}): BatchDiagnosticRecord {
+    return measured('batches', () => this.#log(loss, options));
+  }
+
+  #log(loss: number, options: LogBatchOptions): BatchDiagnosticRecord {
     if (typeof loss !== 'number') throw invalidInput('loss', loss, 'a number');
     checkOptionNames('options', options, OPTION_NAMES);
     const { step, epoch, batch, labels, inputs, targets, timestamp, ...given } = options;
@@ -259,6 +264,12 @@ export class DataDiagnostics implements AsyncDisposable {
     return batchSummaryOf(losses, exposure, await loadNumerics(), this.#settings, (hard) =>
       this.#findings(losses, hard.slice(0, most)),
     );
+  }
+
+  /** {@link flush} without the records. @internal */
+  async drain(): Promise<void> {
+    await this.#metrics?.drain();
+    await writeFor(this.#handle, () => this.#writer.drain());
   }
 
   /** Flushes and closes; `logBatch` throws `writer_closed` afterwards, reading and summaries still work. */

@@ -30,9 +30,9 @@ export type ProbeConfig = {
   /**
    * Share of the training time that probing may take, above 0 and up to 1: `0.03`. The cadence is made slower until it
    * does, and faster again when there is room; every choice is recorded as a `probe_cadence_chosen` event. Default
-   * null: the schedule as it stands.
+   * null: the schedule as it stands. A function is asked at every choice, for a budget that others share.
    */
-  readonly overheadBudget?: number | null;
+  readonly overheadBudget?: number | (() => number) | null;
   /** A probe whose numbers have not come by then is discarded, in milliseconds; default 30,000. */
   readonly probeTimeoutMs?: number;
   /** Kernels to compute with; the caller closes them. Default: kernels that all probes of the program share. */
@@ -101,15 +101,18 @@ export type HookSettings = ProbeSettings & {
   readonly deadUnitProbes: number;
 };
 
+const BUDGET_RULE = orNull(
+  numberWhere((share) => share > 0 && share <= 1, 'above 0 and at most 1, or null'),
+);
+
 /** Rules of {@link ProbeConfig}. */
 export const PROBE_RULES: {
   readonly [K in keyof ProbeConfig]-?: OptionRule<ProbeConfig[K], ProbeSettings[K]>;
 } = {
   batchSize: positive(100),
   raiseOnError: orNull(checkFlag),
-  overheadBudget: orNull(
-    numberWhere((share) => share > 0 && share <= 1, 'above 0 and at most 1, or null'),
-  ),
+  overheadBudget: (field, given = null) =>
+    typeof given === 'function' ? given : BUDGET_RULE(field, given),
   probeTimeoutMs: positive(DEFAULT_HOOK_ENGINE_CONFIG.probeTimeoutMs),
   kernels: optional((field: string, kernels: Kernels): Kernels => {
     if (typeof kernels?.tensorStats !== 'function')

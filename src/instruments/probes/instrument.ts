@@ -3,6 +3,7 @@ import { checkCount, checkOptionalCount, checkOptionNames } from '../../base/ass
 import { invalidInput } from '../../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../../base/json.ts';
 import { checkModuleName } from '../../base/names.ts';
+import { measured } from '../../base/thread/thread-time.ts';
 import type { WriterStatus } from '../../session/writer-options.ts';
 import type { OpenWriter, RunHandle } from '../../session/run-handle.ts';
 import { sizeOf } from '../../kernel/tensor/reductions.ts';
@@ -168,7 +169,7 @@ export class Instrument {
     const spentMs = work.spentMs;
     this.pending.finish(work, () => {
       const writingBeganMs = this.now();
-      write();
+      measured('probes', write);
       const writingMs = this.now() - writingBeganMs;
       const choice = budget.probedStep(
         stepMs + (work.spentMs - spentMs) + writingMs,
@@ -180,9 +181,9 @@ export class Instrument {
 
   #recordChoice(
     { step, epoch }: ProbePosition,
-    { slowdown, probeMs, stepMs }: CadenceChoice,
+    { budget, slowdown, probeMs, stepMs }: CadenceChoice,
   ): void {
-    const { overheadBudget, schedule } = this.#settings;
+    const { schedule } = this.#settings;
     if (schedule.everyNSteps === null) return;
     this.handle.notify({
       eventType: 'probe_cadence_chosen',
@@ -194,7 +195,7 @@ export class Instrument {
         every_n_steps: schedule.everyNSteps * slowdown,
         probe_ms: probeMs,
         step_ms: stepMs,
-        overhead_budget: overheadBudget,
+        overhead_budget: budget,
       },
     });
   }

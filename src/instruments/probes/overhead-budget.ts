@@ -7,6 +7,8 @@ export type CadenceChoice = {
   /** Cost of a probe and time of a step without one, in milliseconds. */
   readonly probeMs: number;
   readonly stepMs: number;
+  /** Share of the time of the steps that probes were allowed. */
+  readonly budget: number;
 };
 
 /** Times that are remembered; a median of so many is not moved by a pause of the garbage collector. */
@@ -17,14 +19,18 @@ const PROBES_BETWEEN_CHOICES = 4;
 const MAX_SLOWDOWN = 1_000;
 /** The cadence changes when the one that is wanted is so many times the one there is, or below that share of it. */
 const RISE = 1.25;
-const FALL = 0.5;
+const FALL = 0.7;
+/** A probe that took more than so many times the median was interrupted. */
+const CLIPPED = 3;
+/** Steps differ by more than a probe takes: what the framework does for probes counts from so many standard errors on. */
+const CERTAIN = 2;
 
 /** Measures steps with and without a probe. All times are handed in, in milliseconds. */
 export class OverheadBudget {
-  readonly #budget: number;
+  readonly #share: () => number;
   readonly #plainMs: number[] = [];
-  /** What probed steps took beyond the plain ones around them: how busy a machine is changes within a training. */
-  #extraMs: number[] = [];
+  /** What probed steps took beyond the plain ones around them and the probe itself: how busy a machine is changes within a training. */
+  #hiddenMs: number[] = [];
   #ownMs: number[] = [];
   #probes = 0;
   #hasChosen = false;
@@ -34,11 +40,11 @@ export class OverheadBudget {
   #slowdown: number;
 
   /**
-   * @param budget share of the time of the steps
+   * @param budget share of the time of the steps; a function is asked at every choice
    * @param everyNSteps the cadence of the schedule
    */
-  constructor(budget: number, everyNSteps: number) {
-    this.#budget = budget;
+  constructor(budget: number | (() => number), everyNSteps: number) {
+    this.#share = typeof budget === 'number' ? () => budget : budget;
     this.#everyNSteps = everyNSteps;
     // Where every step is to be probed there is nothing to compare with: half of them, until it is known.
     this.#slowdown = everyNSteps === 1 ? 2 : 1;
@@ -63,14 +69,23 @@ export class OverheadBudget {
     if (this.#probes <= WARM_UP_PROBES) return undefined;
     // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
     const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, stepMs - ownMs);
-    remember(this.#extraMs, stepMs - plain);
+    remember(this.#hiddenMs, stepMs - ownMs - plain);
     remember(this.#ownMs, ownMs);
     if ((this.#probes - WARM_UP_PROBES) % PROBES_BETWEEN_CHOICES !== 0) return undefined;
-    return this.#choose(Math.max(median(this.#ownMs), median(this.#extraMs)), plain);
+    return this.#choose(clippedMean(this.#ownMs) + this.#certainlyHidden(), plain);
+  }
+
+  /** What probed steps take beyond what is known, where that is no matter of chance. */
+  #certainlyHidden(): number {
+    const hidden = median(this.#hiddenMs);
+    const spread = spreadOf(this.#hiddenMs) / Math.sqrt(this.#hiddenMs.length);
+    const plainSpread = spreadOf(this.#plainMs) / Math.sqrt(Math.max(1, this.#plainMs.length));
+    return hidden > CERTAIN * Math.hypot(spread, plainSpread) ? hidden : 0;
   }
 
   #choose(probeMs: number, stepMs: number): CadenceChoice | undefined {
-    const steps = probeMs / (this.#budget * Math.max(stepMs, 1e-6));
+    const budget = this.#share();
+    const steps = probeMs / (budget * Math.max(stepMs, 1e-6));
     const wanted = Math.min(MAX_SLOWDOWN, Math.max(1, steps / this.#everyNSteps));
     const change = wanted / this.#slowdown;
     const before = this.#trend;
@@ -80,15 +95,27 @@ export class OverheadBudget {
     this.#trend = undefined;
     this.#slowdown = Math.ceil(wanted);
     // What led here has been heard: the next choice is made of what comes.
-    this.#extraMs = [];
+    this.#hiddenMs = [];
     this.#ownMs = [];
-    return { slowdown: this.#slowdown, probeMs, stepMs };
+    return { slowdown: this.#slowdown, probeMs, stepMs, budget };
   }
 }
 
 function remember(times: number[], ms: number): void {
   times.push(ms);
   if (times.length > MEMORY) times.shift();
+}
+
+/** The mean of times, of which none counts more than some times the median: a pause of the machine is no cost of a probe. */
+function clippedMean(times: readonly number[]): number {
+  const most = CLIPPED * median(times);
+  return times.reduce((sum, ms) => sum + Math.min(ms, most), 0) / Math.max(1, times.length);
+}
+
+/** The standard deviation that the median of absolute deviations stands for. */
+function spreadOf(times: readonly number[]): number {
+  const middle = median(times);
+  return 1.4826 * median(times.map((ms) => Math.abs(ms - middle)));
 }
 
 function median(times: readonly number[]): number {

@@ -6,6 +6,7 @@
  */
 import { QuarkError } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
+import { addTime } from '../../base/thread/thread-time.ts';
 import type { PairData, TensorData } from '../../kernel/kernel.ts';
 import type { Kernels } from '../../kernel/tensor/kernels.ts';
 import { isFloat, sizeOf, summaryOf } from '../../kernel/tensor/reductions.ts';
@@ -75,6 +76,11 @@ export class ProbeWork {
     this.#now = now;
   }
 
+  #spend(ms: number): void {
+    this.#spentMs += ms;
+    addTime('probes', ms);
+  }
+
   /** Milliseconds of the training thread so far. */
   get spentMs(): number {
     return this.#spentMs;
@@ -104,7 +110,7 @@ export class ProbeWork {
       const kept = retain(tensor, data);
       this.#later.push(summaryLater(kept, request, done));
     }
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
   }
 
   /** Reduces `after - before`. Tensors of different devices or without differences are left out: `done` is not called. */
@@ -131,7 +137,7 @@ export class ProbeWork {
     ) {
       this.#changeOnHost(after, now, { tensor: before, data: was }, request, done);
     }
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
   }
 
   /** The cosine of the angle between two tensors, null when one is all zero; `done` is called unless there is none. */
@@ -153,7 +159,7 @@ export class ProbeWork {
         this.#later.push(cosineLater(retain(first, a), retain(second, b), done));
       }
     }
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
   }
 
   /**
@@ -191,7 +197,7 @@ export class ProbeWork {
     if (this.isHandedComplete) return;
     const began = this.#now();
     this.#kernels.steps?.poll();
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
     this.#throwFailure();
   }
 
@@ -199,7 +205,7 @@ export class ProbeWork {
   finishHere(): void {
     const began = this.#now();
     this.#parts?.finishHere();
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
     this.#throwFailure();
   }
 
@@ -226,7 +232,7 @@ export class ProbeWork {
       }
       if (this.#now() - began >= SLICE_MS) break;
     }
-    this.#spentMs += this.#now() - began;
+    this.#spend(this.#now() - began);
   }
 
   async #finishLater(): Promise<void> {
@@ -281,7 +287,7 @@ export class ProbeWork {
     let counted = began;
     return async () => {
       const now = this.#now();
-      this.#spentMs += now - counted;
+      this.#spend(now - counted);
       counted = now;
       if (now - began < SLICE_MS) return;
       await nextTask();

@@ -11,6 +11,7 @@ import { ASYNC_DISPOSE } from '../../base/dispose.ts';
 import { invalidInput, messageOf } from '../../base/errors.ts';
 import { encodeJsonObject, type JsonObject, copyJsonObject } from '../../base/json.ts';
 import { isNode } from '../../base/runtime.ts';
+import { measured } from '../../base/thread/thread-time.ts';
 import { readTelemetry, type TelemetryFilter } from '../../read/tables.ts';
 import {
   systemTelemetryTable,
@@ -60,8 +61,11 @@ export type RecordStepOptions = StartStepOptions &
     readonly timestamp?: string | number | Date | undefined;
   };
 
-/** Reading the machine takes some 0.1 ms: records closer together than this share one reading. */
+/** Reading the machine takes 0.1 to 1 ms: records closer together than this share one reading. */
 const MIN_READING_SPAN_MS = 100;
+/** Where a reading takes long, it is that of so many times its own time, up to a second. */
+const READING_SPANS = 500;
+const MAX_READING_SPAN_MS = 1000;
 const NO_TIMES = { stepTimeMs: null, dataTimeMs: null, computeTimeMs: null };
 
 /**
@@ -77,6 +81,7 @@ export class SystemTelemetry implements AsyncDisposable {
   readonly #detach: () => void;
   #reading: MachineReading | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
+  #readingSpanMs = MIN_READING_SPAN_MS;
   #hasWarned = false;
   #overflowCount = 0;
   #skippedStepCount = 0;
@@ -222,6 +227,17 @@ export class SystemTelemetry implements AsyncDisposable {
     return (await readTelemetry(this.#handle, filter)).records;
   }
 
+  /** {@link flush} without the records. @internal */
+  async drain(): Promise<void> {
+    await this.#metrics?.drain();
+    await writeFor(this.#handle, () => this.#writer.drain());
+  }
+
+  /** Whether the cadence has this step. @internal */
+  isDue(step: number, slowdown: number): boolean {
+    return step % (this.#settings.sampleEveryNSteps * slowdown) === 0;
+  }
+
   /** Flushes, and ends what watches the machine; later records throw `writer_closed`, `read` still works. */
   close(): Promise<void> {
     return writeFor(this.#handle, () => this.#end());
@@ -250,6 +266,10 @@ export class SystemTelemetry implements AsyncDisposable {
   }
 
   #record(row: Moment & Measured): SystemTelemetryRecord {
+    return measured('telemetry', () => this.#recordNow(row));
+  }
+
+  #recordNow(row: Moment & Measured): SystemTelemetryRecord {
     const values = {
       ...row,
       ...this.#readMachine(),
@@ -276,7 +296,7 @@ export class SystemTelemetry implements AsyncDisposable {
   #readMachine(): MachineReading {
     const nowMs = performance.now();
     const last = this.#reading;
-    if (last !== undefined && nowMs - this.#readAtMs < MIN_READING_SPAN_MS) {
+    if (last !== undefined && nowMs - this.#readAtMs < this.#readingSpanMs) {
       // These two are of the time since the record before, which has all of it.
       return {
         ...last,
@@ -292,6 +312,10 @@ export class SystemTelemetry implements AsyncDisposable {
       tensorCount: countOrNull(memory?.numTensors),
       tensorBytes: countOrNull(memory?.numBytes),
     };
+    this.#readingSpanMs = Math.min(
+      MAX_READING_SPAN_MS,
+      Math.max(MIN_READING_SPAN_MS, READING_SPANS * (performance.now() - nowMs)),
+    );
     return this.#reading;
   }
 

@@ -19,6 +19,7 @@ import { messageOf, SessionStoreError } from '../../../base/errors.ts';
 import { Mutex } from '../../../base/mutex.ts';
 import { loadDriver } from '../../../base/node/load-driver.ts';
 import { nextTask } from '../../../base/next-task.ts';
+import { measured } from '../../../base/thread/thread-time.ts';
 import { migrateStep, SQL_LAYOUT_VERSION } from '../sql-layout.ts';
 import {
   numberCell,
@@ -279,6 +280,10 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   #transact<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
+    return measured('flush', () => this.#transactNow(work));
+  }
+
+  #transactNow<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
     this.#run('BEGIN IMMEDIATE');
     try {
       const result = this.#drive(() => work(ONLY_ATTEMPT));
