@@ -305,6 +305,7 @@ async function tests(): Promise<ViteUserConfig> {
               'hyparquet',
               'hyparquet-compressors',
               '@tensorflow/tfjs',
+              '@tensorflow/tfjs-backend-wasm',
             ],
           },
           test: {

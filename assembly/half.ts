@@ -1,49 +1,49 @@
 // float16 and bfloat16: bit patterns of 16 bits, each of which float32 holds exactly. A block is widened into scratch memory, which
 // stays in the first-level cache, and goes the way of float32 from there. Where speed matters less, int32 becomes float64 and uint8
 // float32 in the same way.
+import { scratch, SCRATCH_HALF, SCRATCH_HALF_CONSTANTS } from './memory';
 import { statsF32 } from './stats-float32';
 
 const BLOCK: i32 = 2048;
-const scratch: usize = memory.data(8192, 16);
 // Vectors of one number, in memory, because engines build a constant anew in every turn of a loop.
-const SIZE: usize = 0;
-const SIGN: usize = 16;
-const BIAS: usize = 32;
-const LARGEST: usize = 48;
-const SMALLEST: usize = 64;
-const NORMAL: usize = 80;
-const constants: usize = memory.data<i32>(
-  [
-    0x7fff, 0x7fff, 0x7fff, 0x7fff, 0x8000, 0x8000, 0x8000, 0x8000, 0x38000000, 0x38000000,
-    0x38000000, 0x38000000, 0x0f7fffff, 0x0f7fffff, 0x0f7fffff, 0x0f7fffff, 0x38800000, 0x38800000,
-    0x38800000, 0x38800000, 0x00800000, 0x00800000, 0x00800000, 0x00800000,
-  ],
-  16,
-);
+const SIZE: usize = SCRATCH_HALF_CONSTANTS;
+const SIGN: usize = SCRATCH_HALF_CONSTANTS + 16;
+const BIAS: usize = SCRATCH_HALF_CONSTANTS + 32;
+const LARGEST: usize = SCRATCH_HALF_CONSTANTS + 48;
+const SMALLEST: usize = SCRATCH_HALF_CONSTANTS + 64;
+const NORMAL: usize = SCRATCH_HALF_CONSTANTS + 80;
+v128.store(scratch, i32x4.splat(0x7fff), SIZE);
+v128.store(scratch, i32x4.splat(0x8000), SIGN);
+v128.store(scratch, i32x4.splat(0x38000000), BIAS);
+v128.store(scratch, i32x4.splat(0x0f7fffff), LARGEST);
+v128.store(scratch, i32x4.splat(0x38800000), SMALLEST);
+v128.store(scratch, i32x4.splat(0x00800000), NORMAL);
 
 export function statsF16(p: usize, count: i32, epsilon: f64, threshold: f64, state: usize): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenF16(p, length, scratch);
-    statsF32(scratch, length, epsilon, threshold, state);
+    const wide = scratch + SCRATCH_HALF;
+    widenF16(p, length, wide);
+    statsF32(wide, length, epsilon, threshold, state);
   }
 }
 
 export function statsBF16(p: usize, count: i32, epsilon: f64, threshold: f64, state: usize): void {
   for (; count > 0; count -= BLOCK, p += BLOCK << 1) {
     const length = min(BLOCK, count);
-    widenBF16(p, length, scratch);
-    statsF32(scratch, length, epsilon, threshold, state);
+    const wide = scratch + SCRATCH_HALF;
+    widenBF16(p, length, wide);
+    statsF32(wide, length, epsilon, threshold, state);
   }
 }
 
 export function widenF16(p: usize, length: i32, at: usize): void {
-  const size = v128.load(constants + SIZE);
-  const sign = v128.load(constants + SIGN);
-  const bias = v128.load(constants + BIAS);
-  const largest = v128.load(constants + LARGEST);
-  const smallest = v128.load(constants + SMALLEST);
-  const normal = v128.load(constants + NORMAL);
+  const size = v128.load(scratch, SIZE);
+  const sign = v128.load(scratch, SIGN);
+  const bias = v128.load(scratch, BIAS);
+  const largest = v128.load(scratch, LARGEST);
+  const smallest = v128.load(scratch, SMALLEST);
+  const normal = v128.load(scratch, NORMAL);
   for (const end = p + ((<usize>(length & ~7)) << 1); p < end; p += 16, at += 32) {
     const bits = v128.load(p);
     const low = i32x4.extend_low_i16x8_u(bits);

@@ -7,18 +7,10 @@
 //   cell of x = n + 1 - d     x < -2^first
 //
 // counted from the cell of underflow. One less in the bits of a negative number puts an edge into the bin above it, as everywhere.
-import {
-  add,
-  addresses,
-  BLOCK,
-  bumpAll,
-  bumpCell,
-  countNonFinite,
-  isCounted,
-  laneBase,
-} from './histogram';
+import { add, BLOCK, bumpAll, bumpCell, countNonFinite, isCounted, laneBase } from './histogram';
 import { HISTOGRAM_ZERO } from '../src/kernel/tensor/layout';
 import { maxI32x4, sumI32x4 } from './lanes';
+import { scratch, SCRATCH_ADDRESSES, SCRATCH_LOG } from './memory';
 
 const STEP: i32 = 8;
 const BIAS32: i32 = 127;
@@ -26,11 +18,10 @@ const BIAS64: i32 = 1023;
 
 // So many blocks go the careful way after one that has values beyond the largest magnitude, as the next ones will have.
 const PAUSE: i32 = 8;
-// What stays the same for a tensor, in memory: see `constants` in histogram.ts.
-const BASE: usize = 0;
-const BELOW: usize = 16;
-const MAGNITUDE: usize = 32;
-const constants: usize = memory.data(48, 16);
+// What stays the same for a tensor, in memory: see histogram.ts.
+const BASE: usize = SCRATCH_LOG;
+const BELOW: usize = SCRATCH_LOG + 16;
+const MAGNITUDE: usize = SCRATCH_LOG + 32;
 
 // What the bits are compared with; set by `prepare` for float32, or for the upper words of float64.
 let shift: i32 = 0;
@@ -101,22 +92,22 @@ function prepare(first: i32, octaves: i32, steps: i32, fractionBits: i32, bias: 
 
 function keepConstants(table: usize, magnitude: v128): void {
   // The address of the middle cell, `side + 1` after that of underflow.
-  v128.store(constants + BASE, i32x4.add(laneBase(table), i32x4.splat(side << 4)));
-  v128.store(constants + BELOW, i32x4.splat(below));
-  v128.store(constants + MAGNITUDE, magnitude);
+  v128.store(scratch, i32x4.add(laneBase(table), i32x4.splat(side << 4)), BASE);
+  v128.store(scratch, i32x4.splat(below), BELOW);
+  v128.store(scratch, magnitude, MAGNITUDE);
 }
 
-// Fills `addresses` for one block whose values are all below the largest magnitude. False, with nothing counted, for another one.
+// Fills the addresses of one block whose values are all below the largest magnitude. False, with nothing counted, for another one.
 function locateWithinF32(p: usize, length: i32, top: i32, beside: usize): bool {
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const below4 = v128.load(constants + BELOW);
-  const middle = v128.load(constants + BASE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const below4 = v128.load(scratch, BELOW);
+  const middle = v128.load(scratch, BASE);
   const zero = i32x4.splat(0);
   const bits = shift;
   let zeroCount = zero;
   let most = zero;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     const x = v128.load(p);
     const a = v128.and(x, magnitude);
     const sign = i32x4.shr_s(x, 31);
@@ -132,15 +123,15 @@ function locateWithinF32(p: usize, length: i32, top: i32, beside: usize): bool {
 
 // The same; `top` is the upper word of the largest magnitude.
 function locateWithinF64(p: usize, length: i32, top: i32, beside: usize): bool {
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const below4 = v128.load(constants + BELOW);
-  const middle = v128.load(constants + BASE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const below4 = v128.load(scratch, BELOW);
+  const middle = v128.load(scratch, BASE);
   const zero = i32x4.splat(0);
   const bits = shift;
   let zeroCount = zero;
   let most = zero;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 32) {
     const x = v128.load(p);
     const y = v128.load(p, 16);
     const a = v128.and(x, magnitude);
@@ -166,7 +157,7 @@ function addressOf(distance: v128, sign: v128, middle: v128): v128 {
   return i32x4.add(i32x4.shl(i32x4.sub(v128.xor(within, sign), sign), 4), middle);
 }
 
-// Fills `addresses` for one block of any values.
+// Fills the addresses of one block of any values.
 function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: usize): void {
   const start = p;
   const magnitude = i32x4.splat(0x7fffffff);
@@ -179,8 +170,8 @@ function locateF32(p: usize, length: i32, largest: v128, table: usize, beside: u
   const last = i32x4.splat(2 * side + 3);
   let zeroCount = zero;
   let nonFinite = zero;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     const x = v128.load(p);
     const a = v128.and(x, magnitude);
     const sign = i32x4.shr_s(x, 31);
@@ -209,8 +200,8 @@ function locateF64(p: usize, length: i32, largest: v128, table: usize, beside: u
   const last = i32x4.splat(2 * side + 3);
   let zeroCount = zero;
   let nonFinite = zero;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 32) {
     const x = v128.load(p);
     const y = v128.load(p, 16);
     const a = v128.and(x, magnitude);

@@ -16,6 +16,7 @@ import {
   HISTOGRAM_ZERO,
 } from '../src/kernel/tensor/layout';
 import { firstPair, maxF32x4, minF32x4, secondPair, sumI32x4, sumI64x2 } from './lanes';
+import { scratch, SCRATCH_ADDRESSES, SCRATCH_HISTOGRAM } from './memory';
 
 /** Elements whose cells are found before they are counted. */
 export const BLOCK: i32 = 256;
@@ -31,23 +32,21 @@ const MAX_NEAR_ERROR: f64 = 0.0005;
 // So many blocks go the careful way after one that could not be decided: what lies on an edge, or outside, comes again.
 const NEAR_PAUSE: i32 = 8;
 // What stays the same for a tensor, by way of memory: V8 makes a vector anew in every turn of a loop, with what leads to it, but loads once.
-const NEAR_SCALE: usize = 0;
-const NEAR_LESS: usize = 16;
-const NEAR_MORE: usize = 32;
-const NEAR_MAGIC: usize = 48;
-const NEAR_BASE: usize = 64;
-const LOW: usize = 80;
-const HIGH: usize = 96;
-const SCALE: usize = 112;
-const TOP: usize = 128;
-const BASE: usize = 144;
-const BESIDE: usize = 160;
-const MAGIC2: usize = 176;
-const MAGNITUDE: usize = 192;
-const INFINITY: usize = 208;
-const constants: usize = memory.data(224, 16);
-// The cell address of each element of a block: found first, four at a time, and counted after.
-export const addresses: usize = memory.data(1024, 16);
+const NEAR_SCALE: usize = SCRATCH_HISTOGRAM;
+const NEAR_LESS: usize = SCRATCH_HISTOGRAM + 16;
+const NEAR_MORE: usize = SCRATCH_HISTOGRAM + 32;
+const NEAR_MAGIC: usize = SCRATCH_HISTOGRAM + 48;
+const NEAR_BASE: usize = SCRATCH_HISTOGRAM + 64;
+const LOW: usize = SCRATCH_HISTOGRAM + 80;
+const HIGH: usize = SCRATCH_HISTOGRAM + 96;
+const SCALE: usize = SCRATCH_HISTOGRAM + 112;
+const TOP: usize = SCRATCH_HISTOGRAM + 128;
+const BASE: usize = SCRATCH_HISTOGRAM + 144;
+const BESIDE: usize = SCRATCH_HISTOGRAM + 160;
+const MAGIC2: usize = SCRATCH_HISTOGRAM + 176;
+const MAGNITUDE: usize = SCRATCH_HISTOGRAM + 192;
+const INFINITY: usize = SCRATCH_HISTOGRAM + 208;
+// The cell address of each element of a block lies from SCRATCH_ADDRESSES on: found first, four at a time, and counted after.
 
 export function histogramReset(table: usize, bins: i32, beside: usize): void {
   memory.fill(table, 0, (<usize>(bins + HISTOGRAM_EXTRA_CELLS)) << CELL_SHIFT);
@@ -125,9 +124,13 @@ function all<T>(
   each<T>(p, count, low, high, scale, bins, table, beside);
 }
 
-/** Counts the cells in `addresses`; `length` is a multiple of 8. */
+/** Counts the cells whose addresses were found; `length` is a multiple of 8. */
 export function bumpAll(length: i32): void {
-  for (let at = addresses, end = addresses + ((<usize>length) << 2); at < end; at += 32) {
+  for (
+    let at = scratch + SCRATCH_ADDRESSES, end = at + ((<usize>length) << 2);
+    at < end;
+    at += 32
+  ) {
     bump(load<u32>(at));
     bump(load<u32>(at, 4));
     bump(load<u32>(at, 8));
@@ -140,25 +143,25 @@ export function bumpAll(length: i32): void {
 }
 
 function keepConstants(low: f64, high: f64, scale: f64, bins: i32, table: usize): void {
-  v128.store(constants + LOW, f64x2.splat(low));
-  v128.store(constants + HIGH, f64x2.splat(high));
-  v128.store(constants + SCALE, f64x2.splat(scale));
-  v128.store(constants + TOP, f64x2.splat(<f64>(bins - 1)));
-  v128.store(constants + BASE, laneBase(table));
-  v128.store(constants + BESIDE, i32x4.splat(bins + 1));
-  v128.store(constants + MAGIC2, f64x2.splat(MAGIC));
-  v128.store(constants + MAGNITUDE, i64x2.splat(0x7fffffffffffffff));
-  v128.store(constants + INFINITY, f64x2.splat(Infinity));
+  v128.store(scratch, f64x2.splat(low), LOW);
+  v128.store(scratch, f64x2.splat(high), HIGH);
+  v128.store(scratch, f64x2.splat(scale), SCALE);
+  v128.store(scratch, f64x2.splat(<f64>(bins - 1)), TOP);
+  v128.store(scratch, laneBase(table), BASE);
+  v128.store(scratch, i32x4.splat(bins + 1), BESIDE);
+  v128.store(scratch, f64x2.splat(MAGIC), MAGIC2);
+  v128.store(scratch, i64x2.splat(0x7fffffffffffffff), MAGNITUDE);
+  v128.store(scratch, f64x2.splat(Infinity), INFINITY);
 }
 
 function keepNearConstants(low: f64, scale: f64, error: f64, table: usize): void {
   const offset = -low * scale - 0.5;
-  v128.store(constants + NEAR_SCALE, f32x4.splat(<f32>scale));
-  v128.store(constants + NEAR_LESS, f32x4.splat(<f32>(offset - error)));
-  v128.store(constants + NEAR_MORE, f32x4.splat(<f32>(offset + error)));
-  v128.store(constants + NEAR_MAGIC, f32x4.splat(MAGIC_F32));
+  v128.store(scratch, f32x4.splat(<f32>scale), NEAR_SCALE);
+  v128.store(scratch, f32x4.splat(<f32>(offset - error)), NEAR_LESS);
+  v128.store(scratch, f32x4.splat(<f32>(offset + error)), NEAR_MORE);
+  v128.store(scratch, f32x4.splat(MAGIC_F32), NEAR_MAGIC);
   const base = i32x4.sub(laneBase(table), i32x4.splat(MAGIC_BITS << CELL_SHIFT));
-  v128.store(constants + NEAR_BASE, base);
+  v128.store(scratch, base, NEAR_BASE);
 }
 
 // How far the float32 arithmetic of locateNear may be off, in cells. With m the largest |x| * scale: the product is good to 2m 2^-24, the
@@ -169,22 +172,22 @@ function nearError(low: f64, high: f64, scale: f64, bins: i32): f64 {
   return (2 * most + <f64>bins + 2) * 1.1920928955078125e-7;
 }
 
-// Fills `addresses` for one float32 block by float32 arithmetic. t = (x - low) * scale - 1/2 rounded to the
+// Fills the addresses of one float32 block by float32 arithmetic. t = (x - low) * scale - 1/2 rounded to the
 // nearest integer is the cell; it is found twice, from t a little too small and a little too large, and is sure where both agree. False,
 // with nothing counted, when one is not sure, or lies outside the range, or is no number: float64 decides then.
 function locateNear(p: usize, length: i32, bins: i32, beside: usize): bool {
-  const scale4 = v128.load(constants + NEAR_SCALE);
-  const less4 = v128.load(constants + NEAR_LESS);
-  const more4 = v128.load(constants + NEAR_MORE);
-  const magic4 = v128.load(constants + NEAR_MAGIC);
-  const base = v128.load(constants + NEAR_BASE);
+  const scale4 = v128.load(scratch, NEAR_SCALE);
+  const less4 = v128.load(scratch, NEAR_LESS);
+  const more4 = v128.load(scratch, NEAR_MORE);
+  const magic4 = v128.load(scratch, NEAR_MAGIC);
+  const base = v128.load(scratch, NEAR_BASE);
   const zero4 = f32x4.splat(0);
   let differences = i32x4.splat(0);
   let low4 = i32x4.splat(MAGIC_BITS);
   let high4 = low4;
   let zeroCount = zero4;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     const x = v128.load(p);
     const t = f32x4.mul(x, scale4);
     const r = f32x4.add(f32x4.add(t, less4), magic4);
@@ -227,15 +230,15 @@ function isBlockInside(p: usize, length: i32, low: f64, high: f64, beside: usize
   return true;
 }
 
-// Fills `addresses` for one float32 block all of which lies in the range.
+// Fills the addresses of one float32 block all of which lies in the range.
 function locateInside(p: usize, length: i32): void {
-  const low2 = v128.load(constants + LOW);
-  const scale2 = v128.load(constants + SCALE);
-  const top2 = v128.load(constants + TOP);
-  const base = v128.load(constants + BASE);
-  const magic2 = v128.load(constants + MAGIC2);
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 16) {
+  const low2 = v128.load(scratch, LOW);
+  const scale2 = v128.load(scratch, SCALE);
+  const top2 = v128.load(scratch, TOP);
+  const base = v128.load(scratch, BASE);
+  const magic2 = v128.load(scratch, MAGIC2);
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 16) {
     let u = f64x2.mul(f64x2.sub(firstPair<f32>(p), low2), scale2);
     let v = f64x2.mul(f64x2.sub(secondPair<f32>(p), low2), scale2);
     u = f64x2.pmin(top2, u);
@@ -244,19 +247,19 @@ function locateInside(p: usize, length: i32): void {
   }
 }
 
-// Fills `addresses` for one float64 block; false, with nothing counted, where not all of it lies in the range.
+// Fills the addresses of one float64 block; false, with nothing counted, where not all of it lies in the range.
 function locateWithin(p: usize, length: i32, beside: usize): bool {
-  const low2 = v128.load(constants + LOW);
-  const high2 = v128.load(constants + HIGH);
-  const scale2 = v128.load(constants + SCALE);
-  const top2 = v128.load(constants + TOP);
-  const base = v128.load(constants + BASE);
-  const magic2 = v128.load(constants + MAGIC2);
+  const low2 = v128.load(scratch, LOW);
+  const high2 = v128.load(scratch, HIGH);
+  const scale2 = v128.load(scratch, SCALE);
+  const top2 = v128.load(scratch, TOP);
+  const base = v128.load(scratch, BASE);
+  const magic2 = v128.load(scratch, MAGIC2);
   const zero2 = f64x2.splat(0);
   let within = i64x2.splat(-1);
   let zeroCount = zero2;
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += 32) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += 32) {
     const x = v128.load(p);
     const y = v128.load(p, 16);
     // False for NaN too.
@@ -272,24 +275,24 @@ function locateWithin(p: usize, length: i32, beside: usize): bool {
   return true;
 }
 
-// Fills `addresses` for one block of any values.
+// Fills the addresses of one block of any values.
 function locate<T>(p: usize, length: i32, beside: usize): void {
   const start = p;
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const infinity = v128.load(constants + INFINITY);
-  const low2 = v128.load(constants + LOW);
-  const high2 = v128.load(constants + HIGH);
-  const scale2 = v128.load(constants + SCALE);
-  const top2 = v128.load(constants + TOP);
-  const besideAll = v128.load(constants + BESIDE);
-  const base = v128.load(constants + BASE);
-  const magic2 = v128.load(constants + MAGIC2);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const infinity = v128.load(scratch, INFINITY);
+  const low2 = v128.load(scratch, LOW);
+  const high2 = v128.load(scratch, HIGH);
+  const scale2 = v128.load(scratch, SCALE);
+  const top2 = v128.load(scratch, TOP);
+  const besideAll = v128.load(scratch, BESIDE);
+  const base = v128.load(scratch, BASE);
+  const magic2 = v128.load(scratch, MAGIC2);
   const zero2 = f64x2.splat(0);
   let finite = i64x2.splat(-1);
   let zeroCount = i64x2.splat(0);
   const step = 4 * sizeof<T>();
-  let at = addresses;
-  for (const end = addresses + ((<usize>length) << 2); at < end; at += 16, p += step) {
+  let at = scratch + SCRATCH_ADDRESSES;
+  for (const end = at + ((<usize>length) << 2); at < end; at += 16, p += step) {
     const x = firstPair<T>(p);
     const y = secondPair<T>(p);
     zeroCount = i64x2.sub(zeroCount, i64x2.add(f64x2.eq(x, zero2), f64x2.eq(y, zero2)));

@@ -10,4 +10,3 @@ export { statsF16, statsBF16 } from './half';
 export { widenF16, widenBF16, widenU8, widenI32 } from './half';
 export { unitRowsF32, unitRowsF64, unitRunsF32, unitRunsF64 } from './units';
 export { pairF32, pairF64 } from './pair';
-export { heapBase } from './memory';

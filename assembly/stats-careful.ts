@@ -4,10 +4,10 @@
 // (stats-float32.ts, stats-float64.ts, stats-integer.ts) and goes this one, as float64, where that has to give up, and with the last
 // few elements.
 import { firstPair, secondPair, sumF64x2, sumI64x2 } from './lanes';
+import { scratch, SCRATCH_CAREFUL } from './memory';
 import { addCounts, addNonFinite, addSizes, join, single } from './stats-state';
 
 const BLOCK: i32 = 1024;
-const scratch: usize = memory.data(8192, 16);
 
 export function carefulF32(p: usize, length: i32, epsilon: f64, threshold: f64): void {
   widened<f32>(p, length, epsilon, threshold);
@@ -20,7 +20,8 @@ export function carefulI32(p: usize, length: i32, epsilon: f64, threshold: f64):
 function widened<T>(p: usize, length: i32, epsilon: f64, threshold: f64): void {
   for (; length > 0; length -= BLOCK) {
     const part = min(BLOCK, length);
-    let at = scratch;
+    const wide = scratch + SCRATCH_CAREFUL;
+    let at = wide;
     for (const end = at + ((<usize>(part & ~3)) << 3); at < end; at += 32) {
       v128.store(at, firstPair<T>(p));
       v128.store(at, secondPair<T>(p), 16);
@@ -30,7 +31,7 @@ function widened<T>(p: usize, length: i32, epsilon: f64, threshold: f64): void {
       store<f64>(at, <f64>load<T>(p));
       p += sizeof<T>();
     }
-    careful(scratch, part, epsilon, threshold);
+    careful(wide, part, epsilon, threshold);
   }
 }
 

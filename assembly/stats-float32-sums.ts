@@ -10,22 +10,22 @@ import {
   sumF64x2,
   sumI32x4,
 } from './lanes';
+import { scratch, SCRATCH_FLOAT32 } from './memory';
 import { addCounts } from './stats-state';
 
 const FOLD_BYTES: usize = 512;
 // Vectors that stay the same, by way of memory: V8 makes a vector anew in every turn of a loop that uses it, with all that leads to it,
 // but not one that was loaded. Sizes below ABOVE are near 0, those above BELOW saturated, both by their bits.
-const MAGNITUDE: usize = 0;
-const INFINITY: usize = 16;
-const ABOVE: usize = 32;
-const BELOW: usize = 48;
-const AROUND: usize = 64;
-const SCALE: usize = 80;
+const MAGNITUDE: usize = SCRATCH_FLOAT32;
+const INFINITY: usize = SCRATCH_FLOAT32 + 16;
+const ABOVE: usize = SCRATCH_FLOAT32 + 32;
+const BELOW: usize = SCRATCH_FLOAT32 + 48;
+const AROUND: usize = SCRATCH_FLOAT32 + 64;
+const SCALE: usize = SCRATCH_FLOAT32 + 80;
 // Sums of parts of a block.
-const SUMS: usize = 96;
-const SQUARES: usize = 112;
-const ABSOLUTES: usize = 128;
-const constants: usize = memory.data(144, 16);
+const SUMS: usize = SCRATCH_FLOAT32 + 96;
+const SQUARES: usize = SCRATCH_FLOAT32 + 112;
+const ABSOLUTES: usize = SCRATCH_FLOAT32 + 128;
 
 export let blockSum: f64 = 0;
 export let blockSquares: f64 = 0;
@@ -47,10 +47,10 @@ export let isNonNegative: bool = false;
 /** Begins a tensor. Near 0 is up to `epsilon`, saturated from `threshold`; neither is -0. */
 export function openSums(epsilon: f32, threshold: f32): void {
   isNonNegative = false;
-  v128.store(constants + MAGNITUDE, i32x4.splat(0x7fffffff));
-  v128.store(constants + INFINITY, f32x4.splat(Infinity));
-  v128.store(constants + ABOVE, i32x4.splat(reinterpret<i32>(epsilon) + 1));
-  v128.store(constants + BELOW, i32x4.splat(reinterpret<i32>(threshold) - 1));
+  v128.store(scratch, i32x4.splat(0x7fffffff), MAGNITUDE);
+  v128.store(scratch, f32x4.splat(Infinity), INFINITY);
+  v128.store(scratch, i32x4.splat(reinterpret<i32>(epsilon) + 1), ABOVE);
+  v128.store(scratch, i32x4.splat(reinterpret<i32>(threshold) - 1), BELOW);
 }
 
 // Sums, sums of squares and of |x| of one block, and its extremes, into the variables `block...`. Two vectors at a time, six
@@ -64,9 +64,9 @@ export function openSums(epsilon: f32, threshold: f32): void {
 export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
   const start = p;
   const end = p + ((<usize>length) << 2);
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const above = v128.load(constants + ABOVE);
-  const below = v128.load(constants + BELOW);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const above = v128.load(scratch, ABOVE);
+  const below = v128.load(scratch, BELOW);
   const zero4 = i32x4.splat(0);
   let positive = v128.load(p);
   let negative = positive;
@@ -74,7 +74,7 @@ export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
   let zeros = zero4;
   let nears = zero4;
   let fars = zero4;
-  memory.fill(constants + SUMS, 0, 48);
+  memory.fill(scratch + SUMS, 0, 48);
   while (p < end) {
     let sum4 = zero4;
     let squares4 = zero4;
@@ -102,9 +102,9 @@ export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
       sum4 = f32x4.add(sum4, f32x4.add(x, y));
       squares4 = f32x4.add(squares4, f32x4.add(f32x4.mul(x, x), f32x4.mul(y, y)));
     }
-    addTo(constants + SUMS, sum4);
-    addTo(constants + SQUARES, squares4);
-    if (isSigned<Sign>()) addTo(constants + ABSOLUTES, absolutes4);
+    addTo(scratch + SUMS, sum4);
+    addTo(scratch + SQUARES, squares4);
+    if (isSigned<Sign>()) addTo(scratch + ABSOLUTES, absolutes4);
   }
   if (!isSigned<Sign>()) positive = negative;
   if (isFloat<Low>()) {
@@ -115,9 +115,9 @@ export function plainSums<Sign, Low, High>(p: usize, length: i32): void {
     else if (isOfOneSign(positive, negative)) nearest = sizesOf(start, end);
   }
   if (isFloat<High>()) blockFars = -sumI32x4(fars);
-  const sums = v128.load(constants + SUMS);
-  const absolutes = isSigned<Sign>() ? v128.load(constants + ABSOLUTES) : sums;
-  keepSums(sums, v128.load(constants + SQUARES), absolutes);
+  const sums = v128.load(scratch, SUMS);
+  const absolutes = isSigned<Sign>() ? v128.load(scratch, ABSOLUTES) : sums;
+  keepSums(sums, v128.load(scratch, SQUARES), absolutes);
   keepExtremes(positive, negative, nearest);
 }
 
@@ -131,7 +131,7 @@ function isOfOneSign(positive: v128, negative: v128): bool {
 
 // The smallest |x|, by lanes.
 function sizesOf(p: usize, end: usize): v128 {
-  const magnitude = v128.load(constants + MAGNITUDE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
   let nearest = magnitude;
   for (; p < end; p += 16) nearest = i32x4.min_u(nearest, v128.and(v128.load(p), magnitude));
   return nearest;
@@ -140,9 +140,9 @@ function sizesOf(p: usize, end: usize): v128 {
 // The same `around` a value, but for the sum of |x| and the extremes, and without counts. Where all have one sign, the sum of |x| follows
 // from the sum, whichever loop it was: a tensor and its negative have the same.
 export function shiftedSums<Sign>(p: usize, length: i32, around: f32): void {
-  v128.store(constants + AROUND, f32x4.splat(around));
-  const around4 = v128.load(constants + AROUND);
-  const magnitude = v128.load(constants + MAGNITUDE);
+  v128.store(scratch, f32x4.splat(around), AROUND);
+  const around4 = v128.load(scratch, AROUND);
+  const magnitude = v128.load(scratch, MAGNITUDE);
   const zero4 = i32x4.splat(0);
   let positive = v128.load(p);
   let negative = positive;
@@ -186,12 +186,12 @@ export function shiftedSums<Sign>(p: usize, length: i32, around: f32): void {
 // NaN by themselves; where an infinity shows in them, they are found again.
 export function maskedSums(p: usize, length: i32, around: f32, scale: f32): void {
   const start = p;
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const infinity = v128.load(constants + INFINITY);
-  v128.store(constants + SCALE, f32x4.splat(scale));
-  v128.store(constants + AROUND, f32x4.splat(around * scale));
-  const scale4 = v128.load(constants + SCALE);
-  const around4 = v128.load(constants + AROUND);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const infinity = v128.load(scratch, INFINITY);
+  v128.store(scratch, f32x4.splat(scale), SCALE);
+  v128.store(scratch, f32x4.splat(around * scale), AROUND);
+  const scale4 = v128.load(scratch, SCALE);
+  const around4 = v128.load(scratch, AROUND);
   let low = infinity;
   let high = f32x4.neg(infinity);
   let nearest = infinity;
@@ -239,8 +239,8 @@ export function maskedSums(p: usize, length: i32, around: f32, scale: f32): void
 
 // The counts of the infinities of a block, and the extremes of its finite values.
 function keepInfinities(p: usize, end: usize): void {
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const infinity = v128.load(constants + INFINITY);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const infinity = v128.load(scratch, INFINITY);
   const minusInfinity = f32x4.neg(infinity);
   let low = infinity;
   let high = minusInfinity;
@@ -278,8 +278,8 @@ function keepExtremes(positive: v128, negative: v128, nearest: v128): void {
 
 // Both count by the bits of |x| taken as integers.
 export function countLow(p: usize, end: usize): void {
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const above4 = v128.load(constants + ABOVE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const above4 = v128.load(scratch, ABOVE);
   const zero4 = i32x4.splat(0);
   let zeroCount = zero4;
   let nearCount = zero4;
@@ -294,8 +294,8 @@ export function countLow(p: usize, end: usize): void {
 }
 
 export function countHigh(p: usize, end: usize): void {
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const below4 = v128.load(constants + BELOW);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const below4 = v128.load(scratch, BELOW);
   let count = i32x4.splat(0);
   for (; p < end; p += 32) {
     const a = i32x4.gt_s(v128.and(v128.load(p), magnitude), below4);

@@ -2,6 +2,7 @@
 // every shift. With u = 2^-53: a lane adds up 256 pairs, so sums are good to 257u and sums of squares to 259u; the squared
 // deviations of a block to 5 (259 + 514) u = 4.3e-13.
 import { sumF64x2, sumI64x2 } from './lanes';
+import { scratch, SCRATCH_FLOAT64 } from './memory';
 import { addCounts, addSizes, close, currentMean, isFarFromZero, join, open } from './stats-state';
 import { careful } from './stats-careful';
 
@@ -11,8 +12,9 @@ const ATTEMPTS: i32 = 3;
 const FAR_SHIFT: f64 = 4;
 const NEAR_SHIFT: f64 = 2;
 // In memory, because engines build a vector anew in every turn of a loop, with what leads to it, but not one that was loaded.
-const magnitudes: usize = memory.data<u64>([0x7fffffffffffffff, 0x7fffffffffffffff], 16);
-const constants: usize = memory.data(16, 16);
+const SPLAT: usize = SCRATCH_FLOAT64;
+const MAGNITUDE: usize = SCRATCH_FLOAT64 + 16;
+v128.store(scratch, i64x2.splat(0x7fffffffffffffff), MAGNITUDE);
 // Sums of squares outside this range may have lost terms to overflow or underflow.
 const SQUARES_MIN: f64 = 1e-280;
 const SQUARES_MAX: f64 = 1e300;
@@ -72,9 +74,9 @@ function swift(p: usize, length: i32, epsilon: f64, threshold: f64): bool {
 }
 
 function sums(p: usize, end: usize, around: f64): void {
-  const magnitude = v128.load(magnitudes);
-  v128.store(constants, f64x2.splat(around));
-  const around2 = v128.load(constants);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  v128.store(scratch, f64x2.splat(around), SPLAT);
+  const around2 = v128.load(scratch, SPLAT);
   let low = v128.load(p);
   let high = low;
   let nearest = v128.and(low, magnitude);
@@ -111,9 +113,9 @@ function sums(p: usize, end: usize, around: f64): void {
 }
 
 function countLow(p: usize, end: usize, epsilon: f64): void {
-  const magnitude = v128.load(magnitudes);
-  v128.store(constants, f64x2.splat(epsilon));
-  const epsilon2 = v128.load(constants);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  v128.store(scratch, f64x2.splat(epsilon), SPLAT);
+  const epsilon2 = v128.load(scratch, SPLAT);
   const zero2 = f64x2.splat(0);
   let zeroCount = i64x2.splat(0);
   let nearCount = zeroCount;
@@ -127,9 +129,9 @@ function countLow(p: usize, end: usize, epsilon: f64): void {
 }
 
 function countHigh(p: usize, end: usize, threshold: f64): void {
-  const magnitude = v128.load(magnitudes);
-  v128.store(constants, f64x2.splat(threshold));
-  const threshold2 = v128.load(constants);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  v128.store(scratch, f64x2.splat(threshold), SPLAT);
+  const threshold2 = v128.load(scratch, SPLAT);
   let count = i64x2.splat(0);
   for (; p < end; p += 32) {
     const a = f64x2.ge(v128.and(v128.load(p), magnitude), threshold2);

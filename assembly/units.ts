@@ -10,33 +10,34 @@ import {
   UNIT_NON_FINITE_BYTES,
 } from '../src/kernel/tensor/layout';
 import { highF64, laneSum, lowF64, maxI32x4, sumF64x2, sumI32x4 } from './lanes';
+import { scratch, SCRATCH_UNITS } from './memory';
 
 const ROWS: i32 = 8;
-const lane4: usize = memory.data<i32>([0, 1, 2, 3], 16);
 // In memory, because engines build a vector anew in every turn of a loop, with what leads to it, but not one that was loaded.
-const MAGNITUDE: usize = 0;
-const FINITE: usize = 16;
-const ABOVE: usize = 32;
-const constants: usize = memory.data(48, 16);
+const MAGNITUDE: usize = SCRATCH_UNITS;
+const FINITE: usize = SCRATCH_UNITS + 16;
+const ABOVE: usize = SCRATCH_UNITS + 32;
+const LANES: usize = SCRATCH_UNITS + 48;
+v128.store(scratch, i32x4(0, 1, 2, 3), LANES);
 
 function keepF32(epsilon: f64): void {
-  v128.store(constants + MAGNITUDE, i32x4.splat(0x7fffffff));
-  v128.store(constants + FINITE, i32x4.splat(0x7f7fffff));
-  v128.store(constants + ABOVE, i32x4.splat(reinterpret<i32>(max(<f32>epsilon, 0)) + 1));
+  v128.store(scratch, i32x4.splat(0x7fffffff), MAGNITUDE);
+  v128.store(scratch, i32x4.splat(0x7f7fffff), FINITE);
+  v128.store(scratch, i32x4.splat(reinterpret<i32>(max(<f32>epsilon, 0)) + 1), ABOVE);
 }
 
 function keepF64(epsilon: f64): void {
-  v128.store(constants + MAGNITUDE, i64x2.splat(0x7fffffffffffffff));
-  v128.store(constants + FINITE, f64x2.splat(Infinity));
-  v128.store(constants + ABOVE, f64x2.splat(epsilon));
+  v128.store(scratch, i64x2.splat(0x7fffffffffffffff), MAGNITUDE);
+  v128.store(scratch, f64x2.splat(Infinity), FINITE);
+  v128.store(scratch, f64x2.splat(epsilon), ABOVE);
 }
 
 /** `rows` rows of `units` values each, added to the first `units` of the state. `epsilon` is a float32. */
 export function unitRowsF32(p: usize, rows: i32, units: i32, epsilon: f64, state: usize): void {
   keepF32(epsilon);
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const finite = v128.load(constants + FINITE);
-  const above = v128.load(constants + ABOVE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const finite = v128.load(scratch, FINITE);
+  const above = v128.load(scratch, ABOVE);
   const stride = (<usize>units) << 2;
   for (; rows > 0; rows -= ROWS, p += stride * ROWS) {
     const depth = stride * min(ROWS, rows);
@@ -71,9 +72,9 @@ export function unitRowsF32(p: usize, rows: i32, units: i32, epsilon: f64, state
 
 export function unitRowsF64(p: usize, rows: i32, units: i32, epsilon: f64, state: usize): void {
   keepF64(epsilon);
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const infinity = v128.load(constants + FINITE);
-  const epsilon2 = v128.load(constants + ABOVE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const infinity = v128.load(scratch, FINITE);
+  const epsilon2 = v128.load(scratch, ABOVE);
   const stride = (<usize>units) << 3;
   for (; rows > 0; rows -= ROWS, p += stride * ROWS) {
     const depth = stride * min(ROWS, rows);
@@ -114,10 +115,10 @@ export function unitRunsF32(
   state: usize,
 ): void {
   keepF32(epsilon);
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const finite = v128.load(constants + FINITE);
-  const above = v128.load(constants + ABOVE);
-  const lanes = v128.load(lane4);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const finite = v128.load(scratch, FINITE);
+  const above = v128.load(scratch, ABOVE);
+  const lanes = v128.load(scratch, LANES);
   for (; units > 0; units--, unit++) {
     let a = f64x2.splat(0);
     let b = a;
@@ -183,9 +184,9 @@ export function unitRunsF64(
   state: usize,
 ): void {
   keepF64(epsilon);
-  const magnitude = v128.load(constants + MAGNITUDE);
-  const infinity = v128.load(constants + FINITE);
-  const epsilon2 = v128.load(constants + ABOVE);
+  const magnitude = v128.load(scratch, MAGNITUDE);
+  const infinity = v128.load(scratch, FINITE);
+  const epsilon2 = v128.load(scratch, ABOVE);
   for (; units > 0; units--, unit++) {
     let a = f64x2.splat(0);
     let b = a;

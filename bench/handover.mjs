@@ -3,12 +3,14 @@
 //   npm run bench -- handover                       one tensor, then a probed step of 50 tensors (needs a build)
 //   npm run bench -- handover --before=FOLDER       the probed step beside that of another build's `dist`, in turn
 //   npm run bench -- handover --only=step           the probed step alone
+//   npm run bench -- handover --only=memory         tensors of TensorFlow.js' WebAssembly backend, where they lie and copied
 //
 // On one core: taskset -c 0 npm run bench -- handover --only=step
 import { pathToFileURL } from 'node:url';
 import { resolve } from 'node:path';
 import { loadavg } from 'node:os';
 import { median, report } from './harness.mjs';
+import { tensors, trainings as trainWays } from './handover/memory.mjs';
 import { openSteps } from './handover/step.mjs';
 
 const options = new Map(
@@ -22,6 +24,7 @@ async function load(folder) {
     ...(await part('index.js')),
     ...(await part('probes.js')),
     ...(await part('kernels.js')),
+    ...(await part('tfjs.js')),
   };
 }
 
@@ -62,8 +65,23 @@ async function step() {
   console.log(`load ${loadavg()[0].toFixed(1)}`);
 }
 
-await step();
-if (options.get('only') !== 'step') {
+/** Tensors read where they lie, and trainings whose tensors are. */
+async function memory() {
+  const before = options.get('before');
+  const own = await load('dist');
+  await report('handover-memory', await tensors(own, ROUNDS));
+  const builds = {
+    'this build': own,
+    ...(before === undefined ? {} : { 'the build before': await load(before) }),
+  };
+  await report('handover-memory-training', await trainWays(builds, ROUNDS));
+  console.log(`load ${loadavg()[0].toFixed(1)}`);
+}
+
+const only = options.get('only');
+if (only !== 'memory') await step();
+if (only !== 'step') await memory();
+if (only === undefined) {
   process.argv.push('--only=handover');
   await import('./kernels.mjs');
 }

@@ -27,15 +27,3 @@ for (const { file, target } of MODULES) {
   );
   console.log(`${file}: ${wasm.byteLength} bytes of WebAssembly embedded`);
 }
-
-// Both work in one memory: the static data of the second lies above that of the first.
-const instantiate = (file, imports) =>
-  new WebAssembly.Instance(new WebAssembly.Module(read(file)), imports).exports;
-const first = instantiate('quark.wasm', {});
-const second = instantiate('relaxed.wasm', { env: { memory: first.memory } });
-const config = readFileSync(new URL('../asconfig.relaxed.json', import.meta.url), 'utf8');
-const { memoryBase } = JSON.parse(config).options;
-if (first.heapBase() > memoryBase || second.heapBase() <= memoryBase)
-  throw new Error(
-    `Static data overlaps: memoryBase in asconfig.relaxed.json has to be ${first.heapBase()} or more.`,
-  );

@@ -4,7 +4,7 @@ export { changeCentre, changeGrid, changeItems, changeScale, changeScan } from '
 export { changeLineItems, changeLines } from './change-line';
 export { changeMean } from './change-mean';
 export { changeMeanLong } from './change-mean-long';
-export { heapBase } from '../memory';
+export { heapBase } from './memory';
 export { orderPlan, orderSelect } from './order';
 export { finiteValues, orderDeviations } from './order-values';
 export { drawAscending, drawExtremes, drawFinite, drawLttb } from './draw';

@@ -14,6 +14,7 @@ import * as simple from 'simple-statistics';
 import { compileKernels, instantiateKernels } from '../../src/kernel/tensor/abi.ts';
 import { compileSeries, SeriesModule } from '../../src/kernel/series/module/module.ts';
 import { createWasmSeriesKernel } from '../../src/kernel/series/series-kernel.ts';
+import { SCRATCH_BYTES } from '../../src/kernel/tensor/layout.ts';
 import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { startNative, startPython } from '../compare/ask.mjs';
 import { lttbInside, selectionInside } from './inside.mjs';
@@ -26,9 +27,9 @@ export async function run(bench) {
   if (bench.where !== 'node') return;
   const native = await startNative(bench.root);
   const python = await startPython(bench.root);
-  const exports = instantiateKernels(await compileKernels());
-  exports.memory.grow(1100);
-  const base = exports.heapBase();
+  const memory = new WebAssembly.Memory({ initial: 1102, maximum: 16_384 });
+  const exports = instantiateKernels(await compileKernels(), memory, 0);
+  const base = SCRATCH_BYTES;
   const room = {
     exports,
     state: base,
@@ -36,7 +37,7 @@ export async function run(bench) {
     beside: base + 256 + 66 * 16,
     data: (base + 4096) & ~63,
     put(values) {
-      new Float32Array(exports.memory.buffer, this.data, values.length).set(values);
+      new Float32Array(memory.buffer, this.data, values.length).set(values);
     },
     kernel: await loadWasmKernel(),
   };

@@ -30,7 +30,7 @@ export async function run(bench) {
 
 async function reductions(bench, module, kernel, label, values) {
   const { length } = values;
-  const { exports } = new WebAssembly.Instance(module, {});
+  const { exports } = new WebAssembly.Instance(module, { memory: { scratch: 0 } });
   const { memory } = exports;
   const edges = (exports.heapBase() + 15) & ~15;
   const out = edges + 16_384;

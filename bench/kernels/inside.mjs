@@ -3,7 +3,7 @@ import { SHARES } from './support.mjs';
 
 /** The seven quantiles of values that lie in the memory of an instance of their own. */
 export function selectionInside(module, values) {
-  const { exports } = new WebAssembly.Instance(module, {});
+  const { exports } = new WebAssembly.Instance(module, { memory: { scratch: 0 } });
   const { memory } = exports;
   const { length } = values;
   const round = (address) => (address + 63) & ~63;
@@ -32,7 +32,7 @@ export function selectionInside(module, values) {
 
 /** LTTB of values that lie in the memory of an instance of their own. */
 export function lttbInside(module, values, points) {
-  const { exports } = new WebAssembly.Instance(module, {});
+  const { exports } = new WebAssembly.Instance(module, { memory: { scratch: 0 } });
   const { memory } = exports;
   const { length } = values;
   const edges = (exports.heapBase() + 15) & ~15;

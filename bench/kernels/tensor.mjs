@@ -1,6 +1,7 @@
 // Statistics, pairs and histograms of tensors, against the plain SIMD sum of the same bytes and against loops in JavaScript.
 import { compileKernels, instantiateKernels } from '../../src/kernel/tensor/abi.ts';
 import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
+import { SCRATCH_BYTES } from '../../src/kernel/tensor/layout.ts';
 import { createKernels } from '../../src/kernel/tensor/kernels.ts';
 import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { measure, median, normal } from './support.mjs';
@@ -17,10 +18,9 @@ const halves = (values, type) =>
   });
 
 export async function run(bench) {
-  const exports = instantiateKernels(await compileKernels());
-  const { memory } = exports;
-  memory.grow(1200);
-  const base = exports.heapBase();
+  const memory = new WebAssembly.Memory({ initial: 1202, maximum: 16_384 });
+  const exports = instantiateKernels(await compileKernels(), memory, 0);
+  const base = SCRATCH_BYTES;
   const room = {
     exports,
     sum: bench.memorySum(memory),

@@ -21,7 +21,7 @@ export class Arena {
 
   /**
    * @param base first free byte
-   * @param limitBytes most bytes the memory may grow to
+   * @param limitBytes where the part of the memory that is handed out ends at the latest; it grows to that where it is smaller
    */
   constructor(memory: WebAssembly.Memory, base: number, limitBytes: number) {
     this.#memory = memory;
@@ -45,6 +45,7 @@ export class Arena {
   allocate(sizeBytes: number): number {
     const address = this.#top;
     const end = align(address + sizeBytes);
+    if (end > this.#limitBytes) throw exhausted(end, this.#limitBytes, undefined);
     if (end > this.capacityBytes) this.#grow(end);
     this.#top = end;
     return address;
@@ -70,13 +71,18 @@ export class Arena {
     return this.#bytes;
   }
 
-  /** Copies a block of `data`, `sizeBytes` long from its byte `at` on, to `address`. */
-  put(address: number, data: TensorData, at: number, sizeBytes: number): void {
+  /**
+   * Where a block of `data` lies, `sizeBytes` long from its byte `at` on: in this memory, or at `address`, to which it is copied
+   * otherwise.
+   */
+  locate(address: number, data: TensorData, at: number, sizeBytes: number): number {
     const bytes = this.bytes();
+    if (data.buffer === bytes.buffer) return data.byteOffset + at;
     // A view of its bytes costs as much as copying a few thousand of them.
     if (data instanceof Float32Array && sizeBytes === data.byteLength)
       this.#floats.set(data, address >> 2);
     else bytes.set(new Uint8Array(data.buffer, data.byteOffset + at, sizeBytes), address);
+    return address;
   }
 
   /** `length` float64 slots at `address`. Valid until the next allocation. */
@@ -90,13 +96,11 @@ export class Arena {
   }
 
   #grow(neededBytes: number): void {
-    const tooLarge = neededBytes > this.#limitBytes;
     try {
-      if (!tooLarge) this.#memory.grow(Math.ceil((neededBytes - this.capacityBytes) / PAGE_BYTES));
+      this.#memory.grow(Math.ceil((neededBytes - this.capacityBytes) / PAGE_BYTES));
     } catch (cause) {
       throw exhausted(neededBytes, this.#limitBytes, cause);
     }
-    if (tooLarge) throw exhausted(neededBytes, this.#limitBytes, undefined);
   }
 }
 

@@ -253,6 +253,14 @@ export type TensorUnitStats = {
   readonly deadUnitCount: number;
 };
 
+/** How tensors were read that TensorFlow.js' wasm backend has in its memory. */
+export type InPlaceDiagnostics = {
+  /** Calls that read a tensor where the backend has it, with no copy. */
+  readonly callCount: number;
+  /** Why a tensor of a backend was copied first, as those of other frameworks are; null where none was. */
+  readonly failure: string | null;
+};
+
 /** Numeric routines over one tensor, on the calling thread. */
 export interface Kernel {
   /** Which implementation this is: SIMD WebAssembly or plain JavaScript. */

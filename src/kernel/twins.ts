@@ -50,9 +50,14 @@ export async function loadTwin<K>(twins: Twins<K>, kind: Kernel['kind']): Promis
  * forbids WebAssembly (it needs `'wasm-unsafe-eval'`).
  */
 export async function compileEmbedded(text: string): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(await inflateEmbedded(text));
+}
+
+/** The bytes of such a module. */
+export async function inflateEmbedded(text: string): Promise<ArrayBuffer> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
   const inflated = bytesStream([bytes]).pipeThrough(new DecompressionStream('deflate-raw'));
-  return WebAssembly.compile(await new Response(inflated).arrayBuffer());
+  return new Response(inflated).arrayBuffer();
 }

@@ -2,6 +2,7 @@
 import type { TensorData } from '../../kernel/kernel.ts';
 import type { RetainedTensor, TensorRef } from '../../instruments/probes/model-source.ts';
 import type { TfjsRuntime, TfTensor } from './tfjs-types.ts';
+import { memoryOf } from './wasm-memory.ts';
 
 /** Backends whose tensors are in the memory of this process. */
 const HOST_BACKENDS: ReadonlySet<string> = new Set(['cpu', 'wasm', 'tensorflow']);
@@ -35,9 +36,10 @@ export class TfTensorRef implements TensorRef {
     const tf = this.#tf;
     const backend = tf.getBackend();
     if (backend !== 'wasm') return HOST_BACKENDS.has(backend) ? elementsOf(this.tensor) : undefined;
-    const wasm = wasmBackend(tf.backend());
-    if (wasm === undefined || this.tensor.isDisposed) return elementsOf(this.tensor);
-    if (this.#view?.buffer !== wasm.wasm.HEAPU8.buffer) this.#view = viewOf(wasm, this.tensor);
+    const memory = memoryOf(tf.backend());
+    if (memory === undefined || this.tensor.isDisposed) return elementsOf(this.tensor);
+    if (this.#view === undefined || !memory.isCurrent(this.#view))
+      this.#view = memory.viewOf(this.tensor, elementsOf);
     return this.#view ?? elementsOf(this.tensor);
   }
 
@@ -145,46 +147,4 @@ function elementsOf(tensor: TfTensor): TensorData {
   // The cpu backend references what it was given, which may be a plain array.
   if (Array.isArray(data) && tensor.dtype !== 'string') return Float32Array.from(data as number[]);
   throw new TypeError(`tensors of type ${tensor.dtype} have no statistics`);
-}
-
-/** The part of the WebAssembly backend that knows where tensors lie. */
-type WasmBackend = {
-  readonly wasm: { readonly HEAPU8: Uint8Array };
-  readonly dataIdMap: { has(dataId: object): boolean; get(dataId: object): unknown };
-};
-
-/** Backends that were checked once and are as expected. */
-const checked = new WeakSet<object>();
-
-/** Undefined where the backend is built differently from 4.x. */
-function wasmBackend(backend: object): WasmBackend | undefined {
-  if (checked.has(backend)) return backend as WasmBackend;
-  if (!('wasm' in backend) || !('dataIdMap' in backend)) return undefined;
-  const { wasm, dataIdMap } = backend;
-  if (typeof wasm !== 'object' || wasm === null || !('HEAPU8' in wasm)) return undefined;
-  if (!(wasm.HEAPU8 instanceof Uint8Array)) return undefined;
-  if (typeof dataIdMap !== 'object' || dataIdMap === null) return undefined;
-  if (!('get' in dataIdMap) || typeof dataIdMap.get !== 'function') return undefined;
-  if (!('has' in dataIdMap) || typeof dataIdMap.has !== 'function') return undefined;
-  checked.add(backend);
-  return backend as WasmBackend;
-}
-
-/** A view of a tensor in the backend's memory, which spares the copy that `dataSync` makes. Good until the next operation. */
-function viewOf(
-  { wasm, dataIdMap }: WasmBackend,
-  { dataId, dtype, size }: TfTensor,
-): TensorData | undefined {
-  if (!dataIdMap.has(dataId)) return undefined;
-  const entry: unknown = dataIdMap.get(dataId);
-  if (typeof entry !== 'object' || entry === null || !('memoryOffset' in entry)) return undefined;
-  const { memoryOffset } = entry;
-  if (typeof memoryOffset !== 'number') return undefined;
-  const { buffer } = wasm.HEAPU8;
-  if (dtype === 'float32' && memoryOffset % 4 === 0)
-    return new Float32Array(buffer, memoryOffset, size);
-  if (dtype === 'int32' && memoryOffset % 4 === 0)
-    return new Int32Array(buffer, memoryOffset, size);
-  if (dtype === 'bool') return new Uint8Array(buffer, memoryOffset, size);
-  return undefined;
 }

@@ -49,69 +49,14 @@ type UnitRunsFunction = (
 
 type PairFunction = (first: number, second: number, count: number, out: number) => void;
 
-type WasmFunctions = {
-  readonly heapBase: () => number;
-  readonly statsReset: (state: number) => void;
-  readonly statsF32: StatsFunction;
-  readonly statsF64: StatsFunction;
-  readonly statsI32: StatsFunction;
-  readonly statsU8: StatsFunction;
-  readonly statsF16: StatsFunction;
-  readonly statsBF16: StatsFunction;
-  readonly pairF32: PairFunction;
-  readonly pairF64: PairFunction;
-  readonly histogramReset: (table: number, bins: number, beside: number) => void;
-  readonly histogramF32: HistogramFunction;
-  readonly histogramF64: HistogramFunction;
-  readonly histogramCollect: (table: number, bins: number, out: number) => void;
-  readonly histogramLogF32: HistogramLogFunction;
-  readonly histogramLogF64: HistogramLogFunction;
-  readonly widenF16: WidenFunction;
-  readonly widenBF16: WidenFunction;
-  readonly widenU8: WidenFunction;
-  readonly widenI32: WidenFunction;
-  readonly unitRowsF32: UnitRowsFunction;
-  readonly unitRowsF64: UnitRowsFunction;
-  readonly unitRunsF32: UnitRunsFunction;
-  readonly unitRunsF64: UnitRunsFunction;
-};
-
-const FUNCTION_NAMES: readonly (keyof WasmFunctions)[] = [
-  'heapBase',
-  'statsReset',
-  'statsF32',
-  'statsF64',
-  'statsI32',
-  'statsU8',
-  'statsF16',
-  'statsBF16',
-  'pairF32',
-  'pairF64',
-  'histogramReset',
-  'histogramF32',
-  'histogramF64',
-  'histogramCollect',
-  'histogramLogF32',
-  'histogramLogF64',
-  'widenF16',
-  'widenBF16',
-  'widenU8',
-  'widenI32',
-  'unitRowsF32',
-  'unitRowsF64',
-  'unitRunsF32',
-  'unitRunsF64',
-];
-
 /** The element types that the kernels of histograms and units read; others are widened to one of them. */
 export type WideType = PairType;
 
 /** The kernels over linear memory, by element type where there are several. Addresses are byte offsets. */
-export type KernelExports = Pick<
-  WasmFunctions,
-  'heapBase' | 'statsReset' | 'histogramReset' | 'histogramCollect'
-> & {
-  readonly memory: WebAssembly.Memory;
+export type KernelExports = {
+  readonly statsReset: (state: number) => void;
+  readonly histogramReset: (table: number, bins: number, beside: number) => void;
+  readonly histogramCollect: (table: number, bins: number, out: number) => void;
   readonly stats: Readonly<Record<TensorType, StatsFunction>>;
   readonly histogram: Readonly<Record<WideType, HistogramFunction>>;
   readonly pair: Readonly<Record<PairType, PairFunction>>;
@@ -151,38 +96,50 @@ const RELAXED_PROBE = Uint8Array.from(
   (byte) => Number.parseInt(byte, 16),
 );
 
-/** A new instance, with a memory of its own. Later modules work in it too, and what they export takes the place of the same name. */
-export function instantiateKernels([first, ...others]: Modules): KernelExports {
-  const exports = new WebAssembly.Instance(first, {}).exports;
-  const { memory } = exports;
-  if (!(memory instanceof WebAssembly.Memory)) throw missing('memory');
-  const found: WebAssembly.Exports = { ...exports };
-  for (const module of others)
-    Object.assign(found, new WebAssembly.Instance(module, { env: { memory } }).exports);
-  for (const name of FUNCTION_NAMES) {
+/**
+ * A new instance that works in `memory`. Later modules work in it too, and what they export replaces that of the same name.
+ *
+ * @param scratch address of SCRATCH_BYTES for the instance alone, a multiple of 16
+ */
+export function instantiateKernels(
+  modules: Modules,
+  memory: WebAssembly.Memory,
+  scratch: number,
+): KernelExports {
+  const found: WebAssembly.Exports = {};
+  for (const module of modules)
+    Object.assign(
+      found,
+      new WebAssembly.Instance(module, { env: { memory }, memory: { scratch } }).exports,
+    );
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one position where exports get their types
+  const get = <F>(name: string): F => {
     if (typeof found[name] !== 'function') throw missing(name);
-  }
-  const f = found as WasmFunctions;
+    return found[name] as F;
+  };
   return {
-    memory,
-    heapBase: f.heapBase,
-    statsReset: f.statsReset,
+    statsReset: get('statsReset'),
     stats: {
-      float32: f.statsF32,
-      float64: f.statsF64,
-      int32: f.statsI32,
-      uint8: f.statsU8,
-      float16: f.statsF16,
-      bfloat16: f.statsBF16,
+      float32: get('statsF32'),
+      float64: get('statsF64'),
+      int32: get('statsI32'),
+      uint8: get('statsU8'),
+      float16: get('statsF16'),
+      bfloat16: get('statsBF16'),
     },
-    histogramReset: f.histogramReset,
-    histogram: { float32: f.histogramF32, float64: f.histogramF64 },
-    histogramCollect: f.histogramCollect,
-    pair: { float32: f.pairF32, float64: f.pairF64 },
-    histogramLog: { float32: f.histogramLogF32, float64: f.histogramLogF64 },
-    widen: { float16: f.widenF16, bfloat16: f.widenBF16, uint8: f.widenU8, int32: f.widenI32 },
-    unitRows: { float32: f.unitRowsF32, float64: f.unitRowsF64 },
-    unitRuns: { float32: f.unitRunsF32, float64: f.unitRunsF64 },
+    histogramReset: get('histogramReset'),
+    histogram: { float32: get('histogramF32'), float64: get('histogramF64') },
+    histogramCollect: get('histogramCollect'),
+    pair: { float32: get('pairF32'), float64: get('pairF64') },
+    histogramLog: { float32: get('histogramLogF32'), float64: get('histogramLogF64') },
+    widen: {
+      float16: get('widenF16'),
+      bfloat16: get('widenBF16'),
+      uint8: get('widenU8'),
+      int32: get('widenI32'),
+    },
+    unitRows: { float32: get('unitRowsF32'), float64: get('unitRowsF64') },
+    unitRuns: { float32: get('unitRunsF32'), float64: get('unitRunsF64') },
   };
 }
 

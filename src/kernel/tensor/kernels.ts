@@ -58,6 +58,7 @@ import { sampleTensor } from './sampling.ts';
 import { TENSOR_WORKER } from './tensor-worker.ts';
 import type { Loaded } from '../twins.ts';
 import { mergeTensorUnitStats } from './unit-results.ts';
+import { WasmKernel } from './wasm-kernel.ts';
 
 /**
  * Loads the kernels. Workers start with the first call that needs one.
@@ -200,8 +201,10 @@ export class Kernels implements AsyncDisposable {
 
   /** What the kernels are made of and doing. */
   diagnostics(): KernelsDiagnostics {
+    const { inline } = this;
     return {
-      kernel: this.inline.kind,
+      kernel: inline.kind,
+      ...(inline instanceof WasmKernel ? { inPlace: { ...inline.inPlace } } : {}),
       simd: this.#loaded.simd,
       wasmFailure: this.#loaded.wasmFailure,
       ...this.#dispatcher.state(),

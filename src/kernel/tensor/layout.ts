@@ -80,3 +80,10 @@ export const UNIT_NON_FINITE_BYTES = 32_512;
 export const UNIT_INACTIVE_BYTES = 40_640;
 /** Bytes of a state of units. */
 export const UNIT_STATE_BYTES = 48_768;
+
+/**
+ * Bytes that an instance needs for itself, besides what its callers give, at the address that it is made with; what lies there
+ * before is of no account. The modules have no static data, so that they also work in a memory whose free bytes somebody else hands
+ * out.
+ */
+export const SCRATCH_BYTES = 18_016;

@@ -1,8 +1,8 @@
 /** An instance of the WebAssembly kernels, with its memory, and what its callers share. */
 import { instantiateKernels, type KernelExports, type WideType } from './abi.ts';
-import { Arena } from '../arena.ts';
+import { Arena, PAGE_BYTES } from '../arena.ts';
 import type { TensorType } from '../kernel.ts';
-import { SLOT_BYTES, STATS_SLOTS } from './layout.ts';
+import { SCRATCH_BYTES, SLOT_BYTES, STATS_SLOTS } from './layout.ts';
 import type { Modules } from '../twins.ts';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -22,8 +22,9 @@ export type Instance = {
 
 /** A new instance. */
 export function createInstance(modules: Modules, blockBytes: number): Instance {
-  const exports = instantiateKernels(modules);
-  const arena = new Arena(exports.memory, exports.heapBase(), LIMIT_BYTES);
+  const memory = new WebAssembly.Memory({ initial: 2, maximum: LIMIT_BYTES / PAGE_BYTES });
+  const arena = new Arena(memory, 0, LIMIT_BYTES);
+  const exports = instantiateKernels(modules, memory, arena.allocate(SCRATCH_BYTES));
   const state = arena.allocate(STATS_SLOTS * SLOT_BYTES);
   const block = arena.allocate(blockBytes + SLACK_BYTES);
   return { exports, arena, state, block, blockBytes };

@@ -17,6 +17,7 @@ import { binCount, histogramFromCells, logShape, type PlacedSettings } from './h
 import type {
   Histogram,
   HistogramOptions,
+  InPlaceDiagnostics,
   Kernel,
   PairData,
   TensorData,
@@ -37,6 +38,7 @@ import {
   STATS_MIN,
   STATS_SLOTS,
 } from './layout.ts';
+import { lentMemory } from './lent-memory.ts';
 import { pairFromSlots, statsFromSlots } from './results.ts';
 import { countSample } from './sampling.ts';
 import { unitStatsFromTotals } from './unit-results.ts';
@@ -89,9 +91,13 @@ export function createWasmKernel(modules: Modules, options: WasmKernelOptions = 
   );
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** The WebAssembly kernel. Make one with {@link loadWasmKernel}. */
 export class WasmKernel implements Kernel {
   readonly kind = 'wasm';
+  /** What became of tensors in memory that a framework lends. */
+  readonly inPlace: Mutable<InPlaceDiagnostics> = { callCount: 0, failure: null };
   readonly #modules: Modules;
   readonly #blockBytes: number;
   readonly #retainBytes: number;
@@ -126,16 +132,15 @@ export class WasmKernel implements Kernel {
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {
     const type = checkPair(first, second);
-    const { arena, exports, block, state } = this.#instance;
+    const { arena, exports, block, state } =
+      first.buffer === second.buffer ? this.#instanceFor(first) : this.#instance;
     const sums = new Float64Array(PAIR_SLOTS);
     const halfBytes = this.#blockBytes / 2;
-    const there = block + halfBytes;
     for (let at = 0; at < first.byteLength; at += halfBytes) {
       const sizeBytes = Math.min(halfBytes, first.byteLength - at);
-      const bytes = arena.bytes();
-      bytes.set(new Uint8Array(first.buffer, first.byteOffset + at, sizeBytes), block);
-      bytes.set(new Uint8Array(second.buffer, second.byteOffset + at, sizeBytes), there);
-      exports.pair[type](block, there, sizeBytes / first.BYTES_PER_ELEMENT, state);
+      const here = arena.locate(block, first, at, sizeBytes);
+      const there = arena.locate(block + halfBytes, second, at, sizeBytes);
+      exports.pair[type](here, there, sizeBytes / first.BYTES_PER_ELEMENT, state);
       addTo(sums, arena.slots(state, PAIR_SLOTS));
     }
     return pairFromSlots(first.length, sums);
@@ -175,7 +180,7 @@ export class WasmKernel implements Kernel {
       exports.histogramReset(table, bins, besideAt);
       let counted = 0;
       const count = this.#counter(type, placed, table, besideAt);
-      this.#eachBlock(data, (length) => {
+      this.#eachBlock(this.#instance, data, (_, length) => {
         if (counted + length > COLLECT_ELEMENTS) {
           collect();
           counted = 0;
@@ -220,7 +225,8 @@ export class WasmKernel implements Kernel {
 
   /** The state after all of `data`. Valid until the next call. */
   #stats(data: TensorData, type: TensorType, settings: StatsSettings): Float64Array {
-    const { exports, block, state, arena } = this.#instance;
+    const instance = this.#instanceFor(data);
+    const { exports, state, arena } = instance;
     // float32 lanes compare with float32 bounds: rounded so that they decide as the float64 ones would.
     const isFloat32 = wideType(type) === 'float32' && type !== 'uint8';
     const limit = settings.threshold ?? Infinity;
@@ -228,17 +234,33 @@ export class WasmKernel implements Kernel {
     const threshold = isFloat32 ? ceilFloat32(limit) : limit;
     const accumulate = exports.stats[type];
     exports.statsReset(state);
-    this.#eachBlock(data, (count) => accumulate(block, count, epsilon, threshold, state));
+    this.#eachBlock(instance, data, (address, count) =>
+      accumulate(address, count, epsilon, threshold, state),
+    );
     return arena.slots(state, STATS_SLOTS);
   }
 
-  #eachBlock(data: TensorData, work: (count: number) => void): void {
-    const { arena, block } = this.#instance;
+  /** The instance that needs no copy of `data`, where there is one. */
+  #instanceFor(data: TensorData): Instance {
+    const own = this.#instance;
+    const found = lentMemory(data.buffer)?.instanceFor(data, this.#modules, own) ?? own;
+    if (typeof found === 'string') {
+      this.inPlace.failure = found;
+      return own;
+    }
+    if (found !== own) this.inPlace.callCount += 1;
+    return found;
+  }
+
+  #eachBlock(
+    { arena, block }: Instance,
+    data: TensorData,
+    work: (address: number, count: number) => void,
+  ): void {
     const elementBytes = data.BYTES_PER_ELEMENT;
     for (let at = 0; at < data.byteLength; at += this.#blockBytes) {
       const sizeBytes = Math.min(this.#blockBytes, data.byteLength - at);
-      arena.put(block, data, at, sizeBytes);
-      work(sizeBytes / elementBytes);
+      work(arena.locate(block, data, at, sizeBytes), sizeBytes / elementBytes);
     }
   }
 

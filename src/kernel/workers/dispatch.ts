@@ -6,7 +6,7 @@ import { systemClock } from '../../base/clock.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import type { KernelsSettings } from './config.ts';
 import { HandOverCosts, LEAST_TIMED_COST, type HandOverDiagnostics } from './hand-over-costs.ts';
-import type { Kernel } from '../kernel.ts';
+import type { InPlaceDiagnostics, Kernel } from '../kernel.ts';
 import { closedError, WorkerPool, type PoolRun } from './pool.ts';
 import { RingCrew, type RingCodec } from './ring-crew.ts';
 import type { RingRoom } from './ring/ring.ts';
@@ -57,6 +57,8 @@ export type KernelsDiagnostics = {
   readonly overflowCallCount: number;
   /** How data is handed to workers, and what that and computing on the spot cost on this machine. */
   readonly handOver: HandOverDiagnostics;
+  /** How tensors in the memory of a framework are read on the calling thread; left out where that is plain JavaScript. */
+  readonly inPlace?: InPlaceDiagnostics;
 };
 
 /** The memory that the data of a call waits in. */

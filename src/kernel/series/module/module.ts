@@ -78,7 +78,8 @@ export function copyIn(arena: Arena, values: Float64Array): number {
 }
 
 function createInstance(module: WebAssembly.Module): Instance {
-  const { exports } = new WebAssembly.Instance(module, {});
+  // The scratch memory of the statistics among them lies below `memoryBase` of asconfig.series.json, where static data begins.
+  const { exports } = new WebAssembly.Instance(module, { memory: { scratch: 0 } });
   const { memory, heapBase } = exports;
   if (!(memory instanceof WebAssembly.Memory) || typeof heapBase !== 'function') {
     throw new QuarkError(
