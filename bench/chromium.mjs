@@ -24,10 +24,11 @@ const ISOLATED = {
  * Calls `work` with a browser and the URL of a page; all is closed afterwards.
  *
  * @param root the folder that is served
- * @param options `index`: the text of the page at `/`, the folder's own index.html unless given; `isIsolated`; `args` for Chromium
+ * @param options `index`: the text of the page at `/`, the folder's own index.html unless given; `isIsolated`; `args` for Chromium;
+ *   `profile`: a folder, so that what pages store is on the disk of it and not in memory: `work` is given a context then
  */
 export async function inChromium(root, options, work) {
-  const { index, isIsolated = false, args = [] } = options;
+  const { index, isIsolated = false, args = [], profile } = options;
   const server = createServer(async (request, response) => {
     const asked = normalize(new URL(request.url ?? '/', 'http://localhost').pathname);
     const path = asked === '/' ? '/index.html' : asked;
@@ -42,10 +43,11 @@ export async function inChromium(root, options, work) {
   await new Promise((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  const browser = await chromium.launch({
-    executablePath: await findChromium(),
-    args: [...CHROMIUM_ARGS, ...args],
-  });
+  const launch = { executablePath: await findChromium(), args: [...CHROMIUM_ARGS, ...args] };
+  const browser =
+    profile === undefined
+      ? await chromium.launch(launch)
+      : await chromium.launchPersistentContext(profile, launch);
   try {
     return await work(browser, `http://127.0.0.1:${server.address().port}/`);
   } finally {

@@ -2,7 +2,7 @@
 // What a page that records gets at once, and until its first row is logged, is counted in a bundle of it by Vite, without what the bundler
 // leaves out. For the rest, counted are the entry and every file it imports, statically or dynamically, the inline worker among them. What only a
 // page loads that names a service, the outbox and the store over HTTP, is counted apart, with a budget of its own; worker.js,
-// series-worker.js and watch-worker.js are the same texts as files of their own, of which a page loads one or the other.
+// series-worker.js, watch-worker.js and opfs-worker.js are the same texts as files of their own, of which a page loads one or the other.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -36,6 +36,8 @@ export const FIRST_LOG_BUDGET_BYTES = 64_000;
 export const SERVICE_BUDGET_BYTES = 37_800;
 
 const SERVICE_CHUNK = /\/chunk-(?:open-outbox|http-store)-/;
+/** What a page loads besides once it opens `opfs:`: the store, and the text of its worker where that is needed. */
+const OPFS_CHUNK = /\/chunk-(?:opfs-store|inline-opfs-worker)-/;
 
 /** What a module imports, as written: static imports, re-exports, and dynamic imports of a literal. */
 export function importsOf(file) {
@@ -58,11 +60,13 @@ export function importsOf(file) {
   };
 }
 
-/** The files of an entry, apart from those and those that a page with a service loads besides. */
+/** The files of an entry, apart from those that a page with a service, or with files of its own, loads besides. */
 export function sharesOf(entry) {
-  const { files } = closureOf(entry);
-  const own = closureOf(entry, (file) => SERVICE_CHUNK.test(file)).files;
-  return { own, service: files.filter((file) => !own.includes(file)) };
+  const files = closureOf(entry, (file) => OPFS_CHUNK.test(file)).files;
+  const own = closureOf(entry, (file) => SERVICE_CHUNK.test(file) || OPFS_CHUNK.test(file)).files;
+  const opfs = closureOf(entry, (file) => SERVICE_CHUNK.test(file)).files;
+  const besides = (all) => all.filter((file) => !own.includes(file));
+  return { own, service: besides(files), opfs: besides(opfs) };
 }
 
 /** The files a page may load for one entry, and the bare specifiers they would need resolved. */
@@ -101,10 +105,16 @@ async function main() {
     `a page that records: ${kilobytes(atOnce)} at once of ${kilobytes(START_BUDGET_BYTES)} allowed, ${kilobytes(untilFirstLog)} until the first log of ${kilobytes(FIRST_LOG_BUDGET_BYTES)} allowed`,
   );
   if (atOnce > START_BUDGET_BYTES || untilFirstLog > FIRST_LOG_BUDGET_BYTES) isOver = true;
-  for (const name of [...BROWSER_ENTRIES, 'worker', 'series-worker', 'watch-worker']) {
+  for (const name of [
+    ...BROWSER_ENTRIES,
+    'worker',
+    'series-worker',
+    'watch-worker',
+    'opfs-worker',
+  ]) {
     const entry = join(dist, `${name}.js`);
     if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
-    const { own, service } = sharesOf(entry);
+    const { opfs, own, service } = sharesOf(entry);
     const bytes = transferBytes(own);
     const budget = name === 'index' ? ` of ${kilobytes(CORE_BUDGET_BYTES)} allowed` : '';
     console.log(`${name}: ${kilobytes(bytes)} minified and gzipped${budget}, ${own.length} files`);
@@ -112,6 +122,9 @@ async function main() {
     const more = transferBytes(service);
     console.log(
       `with a service: ${kilobytes(more)} more of ${kilobytes(SERVICE_BUDGET_BYTES)} allowed, ${service.length} files`,
+    );
+    console.log(
+      `with opfs: ${kilobytes(transferBytes(opfs))} more, ${opfs.length} files, one of which stands for opfs-worker.js`,
     );
     if (bytes > CORE_BUDGET_BYTES || more > SERVICE_BUDGET_BYTES) isOver = true;
   }

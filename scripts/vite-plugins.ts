@@ -44,6 +44,13 @@ const WORKERS: readonly WorkerSpec[] = [
     urlSeam: '__QUARK_WATCH_WORKER_URL__',
   },
   {
+    entry: 'worker/opfs-worker.ts',
+    file: 'opfs-worker.js',
+    inlineId: 'virtual:quark-inline-opfs-worker',
+    newSeam: '__QUARK_NEW_OPFS_WORKER__',
+    urlSeam: '__QUARK_OPFS_WORKER_URL__',
+  },
+  {
     entry: 'worker/service-worker.ts',
     file: 'service-worker.js',
     inlineId: 'virtual:quark-inline-service-worker',

@@ -12,6 +12,9 @@ declare const __QUARK_NEW_SERIES_WORKER__: Worker;
 /** The same two of the worker of a watch. */
 declare const __QUARK_WATCH_WORKER_URL__: URL;
 declare const __QUARK_NEW_WATCH_WORKER__: Worker;
+/** The same two of the worker of the store on the origin-private file system. */
+declare const __QUARK_OPFS_WORKER_URL__: URL;
+declare const __QUARK_NEW_OPFS_WORKER__: Worker;
 /** Where the file of the worker of a service lies. Pages have none. */
 declare const __QUARK_SERVICE_WORKER_URL__: URL;
 /** Where the file of the worker that merges lies. Pages have none. */
@@ -31,6 +34,12 @@ declare module 'virtual:quark-inline-series-worker' {
 
 declare module 'virtual:quark-inline-watch-worker' {
   /** The text of the self-contained worker of a watch. */
+  const source: string;
+  export default source;
+}
+
+declare module 'virtual:quark-inline-opfs-worker' {
+  /** The text of the self-contained worker of the store on the origin-private file system. */
   const source: string;
   export default source;
 }

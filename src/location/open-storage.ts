@@ -47,15 +47,14 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
     ),
   idb: async (uri, options) => {
     const { openIdbStorage } = await loadStore(async () => import('../store/idb/idb-store.ts'));
-    const store = await openIdbStorage(uri, options);
-    // What a closed page has left there is sent by any other one.
-    if (!isNode() && (await hasTargets(store)))
-      void import('../sync/leftovers.ts').then(
-        ({ sendLeftovers }) => sendLeftovers(store),
-        // The next page sends it.
-        () => undefined,
-      );
-    return store;
+    return sendingLeftovers(await openIdbStorage(uri, options));
+  },
+  opfs: async (uri, options) => {
+    const [{ openOpfsStorage }, { followTabs }] = await Promise.all([
+      loadStore(async () => import('../store/opfs/opfs-store.ts')),
+      loadStore(async () => import('../store/idb/idb-store.ts')),
+    ]);
+    return sendingLeftovers(await openOpfsStorage(uri, options, followTabs));
   },
   file: async (uri, options) => (await __QUARK_IMPORT_NODE__()).openFileStorage(uri, options),
   http: openHttp,
@@ -84,6 +83,8 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * - `memory:` a new store in memory; `memory:NAME` the one of this name in this process
  * - `idb:NAME` an IndexedDB database of this name (`idb:` means `idb:quark`). What closed pages have left there for a service is sent
  *   in the background, until it has arrived or the store is closed
+ * - `opfs:NAME`, in a browser: files of the origin-private file system (`opfs:` means `opfs:quark`), written in a dedicated worker;
+ *   `opfs:NAME?synchronous=full` appends survive power loss too
  * - `file:DIR` or a plain path, in Node: the directory `DIR`, stored in `DIR/.quark` (`file:` paths are percent-encoded;
  *   `file:DIR?synchronous=full` survives power loss too). In a browser a plain name is that of an IndexedDB database.
  * - `http://HOST:PORT` or `https://...` a Quark server: `quark dashboard` lets nobody write, `quark serve` those whose key may
@@ -126,6 +127,17 @@ export function preloadStorage(location: unknown): void {
     return;
   if ((schemeOf(uri) ?? 'idb') === 'idb')
     void import('../store/idb/idb-store.ts').catch(() => undefined);
+}
+
+/** What a closed page has left in a store of this browser is sent by any other page. */
+async function sendingLeftovers(store: Store): Promise<Store> {
+  if (!isNode() && (await hasTargets(store)))
+    void import('../sync/leftovers.ts').then(
+      ({ sendLeftovers }) => sendLeftovers(store),
+      // The next page sends it.
+      () => undefined,
+    );
+  return store;
 }
 
 /** Whether runs of the store are meant for a service. */

@@ -181,7 +181,7 @@ export interface StoreNotes {
   /** All runs and the tables they have; of one run, if one is named. The order is not defined. */
   survey(runId?: string): Promise<StoreSurvey>;
   /**
-   * Removes a run with its segments and leases; blobs and its project stay. With `expected`, what a survey said of the
+   * Removes a run with its segments and leases; blobs and its project stay. With `expected`, what a snapshot said of the
    * run, only if nothing was written to it since; otherwise nothing changes and the answer is false.
    */
   forgetRun(runId: string, expected?: StoreSurvey): Promise<boolean>;

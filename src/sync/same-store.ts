@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 /** Long enough for the clocks of two machines on one database to differ. */
 const PROBE_MS = 10 * 60_000;
 /** Stores that no other process can have. */
-const OWN_STORE = /^(?:memory|idb):/i;
+const OWN_STORE = /^(?:memory|idb|opfs):/i;
 
 /**
  * Opens the service, unless it is the local store in another form: a claim that is made here shows there then.

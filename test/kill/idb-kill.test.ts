@@ -5,20 +5,18 @@
  * is started a second time after that (see src/store/idb/idb-log.ts). Of itself this happens after some one in fifty kills of
  * a busy browser; here after every kill, so that no run of this test is spared. Nothing may be lost then either.
  */
-import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rounds } from '../support/property.ts';
+import { leaveHalfARecord } from './half-a-record.ts';
 import { MortalBrowser } from './mortal-browser.ts';
 import { startPageServer, type PageServer } from './page-server.ts';
 
 const ROUNDS = rounds(6);
 const MAX_LIFE_MS = 400;
-const LOG_BLOCK_BYTES = 32_768;
-/** A checksum of four bytes, the length 1,024 in two, and that the record is whole. */
-const HALF_A_RECORD = Uint8Array.of(1, 2, 3, 4, 0, 4, 1);
 const WAYS = ['crash the tab', 'close the tab', 'kill the browser'] as const;
 
 let profile: string;
@@ -88,25 +86,6 @@ async function pullThePlug(page: Page, way: (typeof WAYS)[number]): Promise<void
     }
     case 'kill the browser':
       await browser.kill();
-      await leaveHalfARecord();
+      await leaveHalfARecord(join(profile, 'Default', 'IndexedDB'));
   }
-}
-
-/**
- * Ends the log of the databases as a kill in the middle of a write does: with the head of a record whose bytes are missing.
- * A Chromium that keeps IndexedDB in another form than LevelDB has no such log.
- */
-async function leaveHalfARecord(): Promise<void> {
-  const folder = join(profile, 'Default', 'IndexedDB');
-  const files = await readdir(folder, { recursive: true }).catch(() => []);
-  // A number of six digits each: the last is the one that is written.
-  const log = files
-    .filter((file) => /\.leveldb.\d+\.log$/.test(file))
-    .sort()
-    .at(-1);
-  if (log === undefined) return;
-  const { size } = await stat(join(folder, log));
-  // A head never lies across two blocks of 32 KiB.
-  if (LOG_BLOCK_BYTES - (size % LOG_BLOCK_BYTES) > HALF_A_RECORD.byteLength)
-    await appendFile(join(folder, log), HALF_A_RECORD);
 }

@@ -1,11 +1,13 @@
-/** A page to be killed: works on the IndexedDB store and tells the server what is safe. */
+/** A page to be killed: works on a store of the browser, in IndexedDB or, with `?opfs`, in files, and says what is safe. */
 import { openIdbStorage } from '../../src/store/idb/idb-store.ts';
 import { isStoreError } from '../../src/base/errors.ts';
-import type { NewSegment } from '../../src/store/store.ts';
+import { openOpfsStorage } from '../../src/store/opfs/opfs-store.ts';
+import type { NewSegment, Store } from '../../src/store/store.ts';
 import { segmentOf } from '../support/segments.ts';
 import { inspect, prepareRun, RUN_ID, workForever } from './workload.ts';
 
-const NAME = 'idb:kill';
+const open = (): Promise<Store> =>
+  location.search === '?opfs' ? openOpfsStorage('opfs:kill') : openIdbStorage('idb:kill');
 
 declare global {
   interface Window {
@@ -25,21 +27,21 @@ declare global {
 window.quarkKill = {
   work(writerId) {
     const run = async (): Promise<void> => {
-      const store = await openIdbStorage(NAME);
+      const store = await open();
       await prepareRun(store).catch(() => undefined);
       await workForever(store, writerId, (line) => console.log(line));
     };
     run().catch((error: unknown) => console.log(`failed ${String(error)}`));
   },
   async inspect(acknowledged) {
-    const store = await openIdbStorage(NAME);
+    const store = await open();
     await prepareRun(store);
     const wrong = await inspect(store, acknowledged);
     await store.close();
     return wrong;
   },
   async fill() {
-    const store = await openIdbStorage(NAME);
+    const store = await open();
     await prepareRun(store);
     for (let kept = 0; ; kept++) {
       try {
@@ -53,7 +55,7 @@ window.quarkKill = {
     }
   },
   async appendOne() {
-    const store = await openIdbStorage(NAME);
+    const store = await open();
     const next = (await store.listSegments({ runId: RUN_ID, table: 'metrics' })).length;
     await store.appendSegments([randomSegment(next)]);
     await store.close();

@@ -213,9 +213,11 @@ test('a Vite app as built', async () => {
   const built = (await build(config)) as Rolldown.RolldownOutput;
   const names = built.output.map(({ fileName }) => fileName);
   expect(names.filter((name) => /(?:worker|node)-[^/]*\.js$/.test(name)).toSorted()).toEqual([
+    expect.stringContaining('chunk-inline-opfs-worker-'),
     expect.stringContaining('chunk-inline-series-worker-'),
     expect.stringContaining('chunk-inline-watch-worker-'),
     expect.stringContaining('chunk-inline-worker-'),
+    expect.stringMatching(/^assets\/opfs-worker-/),
     expect.stringMatching(/^assets\/series-worker-/),
     expect.stringMatching(/^assets\/watch-worker-/),
     expect.stringMatching(/^assets\/worker-/),

@@ -29,7 +29,13 @@ afterAll(() => {
   rmSync(dirname(tarball), { recursive: true, force: true });
 });
 
-const BROWSER_FILES = [...BROWSER_ENTRIES, 'worker', 'series-worker', 'watch-worker'];
+const BROWSER_FILES = [
+  ...BROWSER_ENTRIES,
+  'worker',
+  'series-worker',
+  'watch-worker',
+  'opfs-worker',
+];
 
 describe('import graph', () => {
   test.each(BROWSER_FILES)('%s needs nothing that a page would have to resolve', (name) => {
@@ -50,6 +56,7 @@ describe('import graph', () => {
     ['worker.js', 'index.js', 'inline-worker'],
     ['series-worker.js', 'analysis.js', 'inline-series-worker'],
     ['watch-worker.js', 'analysis.js', 'inline-watch-worker'],
+    ['opfs-worker.js', 'index.js', 'inline-opfs-worker'],
     ['service-worker.js', 'service.js', 'inline-service-worker'],
     ['merge-worker.js', 'node-platform.js', 'inline-merge-worker'],
   ])('%s is one file, and the text that %s carries the same', async (worker, entry, chunk) => {

@@ -103,18 +103,8 @@ class IdbStore implements StoreDriver {
 
   /** Takes in what tabs and workers that have ended could not append, now and later. */
   async followTabs(name: string, store: Store): Promise<void> {
-    if (isNode()) return;
-    const isPage = typeof document !== 'undefined';
-    this.spill = new IdbSpill({
-      name,
-      locks: ifAllowed(() => globalThis.navigator?.locks),
-      storage: pageStorage(),
-      isPage,
-      isHidden: () => isPage && document.visibilityState === 'hidden',
-      // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
-      savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
-    });
-    await this.spill.follow(store);
+    const spill = await followTabs(name, store);
+    if (spill !== undefined) this.spill = spill;
   }
 
   readonly ensureProject: Store['ensureProject'] = async (project) =>
@@ -274,6 +264,27 @@ class IdbStore implements StoreDriver {
     await this.spill?.close();
     await this.#connection.close();
   }
+}
+
+/**
+ * Takes in what tabs and workers that have ended could not append to a store, now and later.
+ *
+ * @param name begins the names of what is saved for the store
+ */
+export async function followTabs(name: string, store: Store): Promise<IdbSpill | undefined> {
+  if (isNode()) return undefined;
+  const isPage = typeof document !== 'undefined';
+  const spill = new IdbSpill({
+    name,
+    locks: ifAllowed(() => globalThis.navigator?.locks),
+    storage: pageStorage(),
+    isPage,
+    isHidden: () => isPage && document.visibilityState === 'hidden',
+    // A shared worker of WebKit that ends in the middle of a transaction leaves it open, and all others wait for it.
+    savesRows: !('SharedWorkerGlobalScope' in globalThis && isWebKit()),
+  });
+  await spill.follow(store);
+  return spill;
 }
 
 /** Whether the browser is built on WebKit. A wrong answer costs a shared worker that ends the rows of a second. */
