@@ -19,7 +19,16 @@ export function filesInMemory() {
   // As /tmp is: some servers run as another user.
   chmodSync(folder, 0o1777);
   process.env.TMPDIR = folder;
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.on('exit', () => remove(folder));
+}
+
+/** Removes a folder. One in which a killed test has left a file system mounted stays: that is no reason not to run the tests. */
+function remove(folder) {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    console.warn(`${folder} cannot be removed (${error.code}). Unmount what is mounted there.`);
+  }
 }
 
 function hasRoom() {
@@ -35,7 +44,7 @@ function hasRoom() {
 function removeLeftovers() {
   for (const name of readdirSync(MEMORY))
     if (name.startsWith(PREFIX) && !isRunning(Number(name.slice(PREFIX.length))))
-      rmSync(join(MEMORY, name), { recursive: true, force: true });
+      remove(join(MEMORY, name));
 }
 
 function isRunning(pid) {
