@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import type { Builder } from '../bundlers/builders.d.mts';
 import type { Consumer } from './consumer.ts';
 
-/** Records a run into the folder it is given, reads it back, and asks a worker; or says what went wrong. */
+/**
+ * Records a run into the folder it is given, reads it back, and asks a worker; or says what went wrong. Its rows are enough for the thread
+ * that merges, whose file is not there.
+ */
 export const SERVER = `
   import { createKernels, MetricsLogger, openRun, openStorage, startRun } from 'quark-sdk';
 
@@ -12,16 +15,21 @@ export const SERVER = `
     const session = await startRun({ project: 'bundled', storageDir: folder });
     const metrics = new MetricsLogger(session);
     for (let step = 0; step < 3; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+    for (let step = 0; step < 70_000; step++) metrics.log('train/noise', step, { step });
     await session.endRun('completed');
     await session.close();
     const store = await openStorage(folder, { create: false });
     const run = await openRun(store, session.runId);
     const { values } = await run.readMetricColumns({ metricKey: 'train/loss' });
+    const noise = await run.readMetricColumns({ metricKey: 'train/noise' });
+    const isWhole = noise.rowCount === 70_000 && noise.values.every((value, at) => value === at);
+    const segments = await store.listSegments({ runId: session.runId, table: 'metrics' });
+    const isMerged = segments.every(({ encoding }) => encoding === 'packed');
     await store.close();
     const pool = await createKernels({ inlineBytes: 0 });
     const { mean } = await pool.tensorStats(new Float32Array(5000).fill(2));
     const hasWorker = pool.diagnostics().workerMode !== 'none';
-    return { values: [...values], mean, hasWorker };
+    return { values: [...values], isWhole, isMerged, mean, hasWorker };
   }
 
   main(process.argv[2])
@@ -30,7 +38,13 @@ export const SERVER = `
 `;
 
 /** What it prints when all goes well. */
-export const RECORDED = { values: [1, 1 / 2, 1 / 3], mean: 2, hasWorker: true };
+export const RECORDED = {
+  values: [1, 1 / 2, 1 / 3],
+  isWhole: true,
+  isMerged: true,
+  mean: 2,
+  hasWorker: true,
+};
 
 /** Builds the server and runs what was built. */
 export async function runBundled(project: Consumer, build: Builder): Promise<unknown> {

@@ -3,21 +3,24 @@ import { spawn } from 'node:child_process';
 
 /**
  * Starts a child, kills it some time after it has begun to work, and returns what it said since: its lines after the first,
- * which says that it has begun. The time runs from line `fromLine`: with 2 there is something to be kept on any machine.
+ * which says that it has begun. The time runs from line `from`, or the first line that is `from`: with 2 there is something to be
+ * stored on any machine.
  */
 export function runAndKill(
   args: readonly string[],
   maxLifeMs: number,
-  fromLine = 1,
+  from: number | string = 1,
 ): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let problems = '';
     let isDoomed = false;
+    const isBegun = (): boolean =>
+      typeof from === 'string' ? output.includes(`\n${from}\n`) : output.split('\n').length > from;
     child.stdout.on('data', (data: Buffer) => {
       output += data.toString();
-      if (isDoomed || output.split('\n').length <= fromLine) return;
+      if (isDoomed || !isBegun()) return;
       isDoomed = true;
       setTimeout(() => child.kill('SIGKILL'), Math.random() * maxLifeMs);
     });

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import mergeProgram from 'virtual:quark-inline-merge-worker';
 import { openRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
 import { compactTable, type MergeWindow } from '../../../src/segment/compact.ts';
@@ -90,6 +91,22 @@ test('another thread merges to the same bytes', async () => {
   expect(await mergedBy(threads.mergeWindow)).toEqual(mergedHere);
   expect(calls).toEqual([BATCHES * BATCH_ROWS]);
   expect(threads.losses).toBe(0);
+});
+
+test('a thread that is terminated in the middle of a merge is followed by another one', async () => {
+  const workers: Worker[] = [];
+  const threads = threadsOf({
+    async open() {
+      const worker = await program(mergeProgram)();
+      if (workers.push(worker) === 1) worker.once('message', () => void worker.terminate());
+      return worker;
+    },
+  });
+  expect(await mergedBy(threads.mergeWindow)).toEqual(mergedHere);
+  expect(threads.losses).toBe(1);
+  expect(await mergedBy(threads.mergeWindow)).toEqual(mergedHere);
+  expect(workers.length).toBe(2);
+  expect(threads.losses).toBe(1);
 });
 
 test('segments that are damaged stay as they are, on another thread too', async () => {
