@@ -285,7 +285,8 @@ async function tests(): Promise<ViteUserConfig> {
   return {
     resolve: { alias: [...sourceAlias, knownGit] },
     plugins: [inlineWorker(), sourceSeams()],
-    server: { headers },
+    // Vite leaves out the null of Vitest where there are settings of a server, and watched every file of the project.
+    server: { headers, watch: null },
     test: {
       sequence: { sequencer: TestOrder },
       setupFiles: [here('./test/support/fix-seed.ts')],
