@@ -177,7 +177,12 @@ describe('the overhead budget', () => {
     const budget = new OverheadBudget(0.1, 10);
     const choices = Array.from({ length: 40 }, () => budget.probedStep(1, 0.01)).filter(Boolean);
     expect(choices).toStrictEqual([
-      { slowdown: 1, probeMs: expect.closeTo(0.01, 9), stepMs: expect.closeTo(0.99, 9) },
+      {
+        slowdown: 1,
+        probeMs: expect.closeTo(0.01, 9),
+        stepMs: expect.closeTo(0.99, 9),
+        budget: 0.1,
+      },
     ]);
   });
 

@@ -19,7 +19,7 @@ const PROBES_BETWEEN_CHOICES = 4;
 const MAX_SLOWDOWN = 1_000;
 /** The cadence changes when the one that is wanted is so many times the one there is, or below that share of it. */
 const RISE = 1.25;
-const FALL = 0.7;
+const FALL = 0.5;
 /** A probe that took more than so many times the median was interrupted. */
 const CLIPPED = 3;
 /** Steps differ by more than a probe takes: what the framework does for probes counts from so many standard errors on. */

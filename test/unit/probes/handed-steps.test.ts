@@ -160,11 +160,14 @@ const inline = (async () => record(await make({ workers: 0 })))();
 describe('a probed step', () => {
   it('has the same rows when a worker computes it, with one copy of each tensor', async () => {
     const kernels = await served();
-    const own = vi.spyOn(kernels.inline, 'uncheckedStats');
+    const handOver = handOverOf(kernels);
+    if (handOver === undefined) throw new Error('no worker in the ring');
+    const opened = vi.spyOn(handOver, 'open');
     const { plain, rows } = await record(kernels);
     expect(rows).toBe(STEPS * shapes.length * 2);
     expect(plain).toEqual((await inline).plain);
-    expect(own.mock.calls.length).toBeLessThan(rows);
+    // A late worker leaves its parts to this thread, with the same numbers.
+    expect(opened.mock.results.some(({ value }) => value !== undefined)).toBe(true);
     expect(kernels.diagnostics().pendingBytes).toBe(0);
   });
 
