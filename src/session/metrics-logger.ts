@@ -242,12 +242,12 @@ export class MetricsLogger implements AsyncDisposable {
     // A Map or an array would pass for an object without metrics, or with metrics called 0, 1, 2.
     if (typeof values !== 'object' || values === null || Symbol.iterator in values)
       throw invalidInput('values', values, 'a plain object of metric names and numbers');
-    const timestamp = options?.timestamp ?? this.#handle.clock.now();
+    const at = { ...options, timestamp: options?.timestamp ?? this.#handle.clock.now() };
     const entries = Object.entries(values);
     for (const [metric, value] of entries) {
       this.#checkValue(this.#keyOf(metric, options).key, value);
     }
-    for (const [metric, value] of entries) this.#add(metric, value, { ...options, timestamp });
+    for (const [metric, value] of entries) this.#add(metric, value, at);
     this.#writer.added();
   }
 

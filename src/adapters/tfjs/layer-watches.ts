@@ -94,10 +94,10 @@ export class LayerWatches {
     tensor: TfTensor,
   ): void {
     const ref = new TfTensorRef(this.#tf, tensor);
-    const whole = { direction: 'forward', outputIndex: 0, ...point } as const;
+    const { direction = 'forward', isTraining, layer, outputIndex = 0 } = point;
     for (const { watch, callIndex } of seen) {
-      if (whole.direction === 'forward' ? watch.forward : watch.backward)
-        watch.capture({ ...whole, callIndex }, ref);
+      if (direction === 'forward' ? watch.forward : watch.backward)
+        watch.capture({ layer, direction, isTraining, outputIndex, callIndex }, ref);
     }
   }
 
@@ -118,8 +118,9 @@ export class LayerWatches {
     if (!isTensor(output)) return output;
     const tf = this.#tf;
     const { isTraining } = point;
+    const { layer, outputIndex } = point;
     const tell = (direction: CapturePoint['direction'], tensor: TfTensor): void =>
-      this.#tell(seen, { ...point, direction }, tensor);
+      this.#tell(seen, { layer, outputIndex, isTraining, direction }, tensor);
     const isBackwardWanted = isTraining && seen.some(({ watch }) => watch.backward);
     const isFloat = output.dtype === 'float32';
     if (isOnHost(tf)) {

@@ -454,8 +454,7 @@ class TrainingCallback implements QuarkCallback {
       const at = { epoch: this.#epoch };
       this.#metrics.log('perf/step_time_ms', timeMs, { step, ...at });
       if (this.#telemetry?.isDue(step, this.#overhead.telemetrySlowdown) !== true) return;
-      const parts = waitMs === undefined ? {} : { dataTimeMs: waitMs, computeTimeMs: timeMs };
-      this.#telemetry.recordStep(step, { ...at, stepTimeMs: timeMs + (waitMs ?? 0), ...parts });
+      this.#telemetry.noteStep(step, this.#epoch, timeMs, waitMs);
     });
   }
 

@@ -32,6 +32,7 @@ export class OverheadBudget {
   /** What probed steps took beyond the plain ones around them and the probe itself: how busy a machine is changes within a training. */
   #hiddenMs: number[] = [];
   #ownMs: number[] = [];
+  #isHidden = false;
   #probes = 0;
   #hasChosen = false;
   /** Direction of the last comparison: steps differ by more than a probe takes, so one comparison alone changes nothing. */
@@ -80,7 +81,9 @@ export class OverheadBudget {
     const hidden = median(this.#hiddenMs);
     const spread = spreadOf(this.#hiddenMs) / Math.sqrt(this.#hiddenMs.length);
     const plainSpread = spreadOf(this.#plainMs) / Math.sqrt(Math.max(1, this.#plainMs.length));
-    return hidden > CERTAIN * Math.hypot(spread, plainSpread) ? hidden : 0;
+    // What was certain once counts until there is none: else the cadence would go back and forth between the two.
+    this.#isHidden = hidden > (this.#isHidden ? 0 : CERTAIN) * Math.hypot(spread, plainSpread);
+    return this.#isHidden ? hidden : 0;
   }
 
   #choose(probeMs: number, stepMs: number): CadenceChoice | undefined {

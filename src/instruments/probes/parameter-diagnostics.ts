@@ -253,10 +253,11 @@ export class ParameterDiagnostics implements AsyncDisposable {
 
   #take(position: ProbePosition, work: ProbeWork): void {
     if (this.#retained.isEmpty && !this.#watch.isActive) this.#isAlwaysArmed = true;
-    const found = [...this.#watch.parameters].flatMap((parameter) => {
+    const found: ParameterFindings[] = [];
+    for (const parameter of this.#watch.parameters) {
       const findings = this.#look(work, parameter);
-      return findings === undefined ? [] : [findings];
-    });
+      if (findings !== undefined) found.push(findings);
+    }
     this.#retained.passOn(this.#settings.captureGradientCosine);
     const timestamp = this.#instrument.timestamp();
     this.#instrument.finish(position, this.#stepBeganMs, work, () =>
@@ -325,7 +326,9 @@ export class ParameterDiagnostics implements AsyncDisposable {
     for (const found of all) {
       if (this.#settings.captureSummaries)
         this.#summaries.add(summaryRow(position, timestamp, found));
-      for (const row of distributionRows(position, timestamp, found)) this.#distributions.add(row);
+      if (this.#settings.distributions.size > 0)
+        for (const row of distributionRows(position, timestamp, found))
+          this.#distributions.add(row);
     }
   }
 

@@ -27,11 +27,14 @@ export const TELEMETRY_METRIC_KEYS = Object.freeze({
   tensorBytes: 'system/tensors/bytes',
 } as const satisfies Partial<Record<keyof SystemTelemetryRecord, string>>);
 
+type Field = keyof typeof TELEMETRY_METRIC_KEYS;
+const ENTRIES = Object.entries(TELEMETRY_METRIC_KEYS) as readonly (readonly [Field, string])[];
+
 /** The metrics of a record: fields that are null have none. */
-export function scalarsOf(record: SystemTelemetryRecord): Record<string, number> {
+export function scalarsOf(record: Pick<SystemTelemetryRecord, Field>): Record<string, number> {
   const scalars: Record<string, number> = {};
-  for (const [field, key] of Object.entries(TELEMETRY_METRIC_KEYS)) {
-    const value = record[field as keyof typeof TELEMETRY_METRIC_KEYS];
+  for (const [field, key] of ENTRIES) {
+    const value = record[field];
     if (value !== null) scalars[key] = value;
   }
   return scalars;

@@ -19,7 +19,7 @@ import {
 } from '../../records/system-telemetry.ts';
 import type { WriterStatus } from '../../session/writer-options.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
-import { RecordWriter } from '../../session/record-writer.ts';
+import { RecordWriter, type NewRow } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
@@ -29,7 +29,7 @@ import {
   type SystemTelemetryConfig,
   type SystemTelemetrySettings,
 } from './config.ts';
-import { countOrNull, UNKNOWN_READING, type MachineReading, type MachineWatch } from './machine.ts';
+import { countOrNull, UNKNOWN_READING, type MachineWatch } from './machine.ts';
 import { watchNode, type NodeProcess } from './node-watch.ts';
 import { scalarsOf } from './scalars.ts';
 import { StepTelemetryScope, type StepOutcome, type StepTimes } from './step-scope.ts';
@@ -79,7 +79,20 @@ export class SystemTelemetry implements AsyncDisposable {
   readonly #metrics: MetricsLogger | undefined;
   readonly #watch: MachineWatch;
   readonly #detach: () => void;
-  #reading: MachineReading | undefined;
+  /** The last row: its fields are set anew for the next one, which costs a tenth of making forty of them. */
+  readonly #row: Mutable<NewRow<typeof systemTelemetryTable.columns>> = {
+    step: null,
+    epoch: null,
+    timestamp: 0,
+    metadata: null,
+    boundary: 'step',
+    ...NO_TIMES,
+    overflowOccurred: false,
+    skippedStep: false,
+    overflowCount: 0,
+    skippedStepCount: 0,
+    ...UNKNOWN_READING,
+  };
   #readAtMs = Number.NEGATIVE_INFINITY;
   #readingSpanMs = MIN_READING_SPAN_MS;
   #hasWarned = false;
@@ -185,7 +198,25 @@ export class SystemTelemetry implements AsyncDisposable {
     if (overflowOccurred) this.#overflowCount++;
     if (skippedStep) this.#skippedStepCount++;
     if (step % this.#settings.sampleEveryNSteps !== 0) return null;
-    return this.#record({ ...moment, boundary: 'step', ...times, overflowOccurred, skippedStep });
+    return this.#record(moment, { boundary: 'step', ...times, overflowOccurred, skippedStep });
+  }
+
+  /** {@link recordStep} of a step that is due, without a record; `waitMs`: what it waited for data before. @internal */
+  noteStep(step: number, epoch: number, timeMs: number, waitMs?: number): void {
+    measured('telemetry', () => {
+      const row = this.#row;
+      row.step = step;
+      row.epoch = epoch;
+      row.timestamp = this.#handle.clock.now();
+      row.metadata = null;
+      row.boundary = 'step';
+      row.stepTimeMs = checkDuration('stepTimeMs', timeMs + (waitMs ?? 0));
+      row.dataTimeMs = checkDuration('dataTimeMs', waitMs);
+      row.computeTimeMs = waitMs === undefined ? null : timeMs;
+      row.overflowOccurred = false;
+      row.skippedStep = false;
+      this.#write();
+    });
   }
 
   /**
@@ -197,8 +228,7 @@ export class SystemTelemetry implements AsyncDisposable {
   sample(options: SampleOptions = {}): SystemTelemetryRecord {
     checkOptionNames('options', options, ['step', 'epoch', 'metadata', 'timestamp']);
     const step = checkOptionalCount('step', options.step);
-    return this.#record({
-      ...this.#checkMoment(step, options),
+    return this.#record(this.#checkMoment(step, options), {
       boundary: step === null ? 'time' : 'step',
       ...NO_TIMES,
       overflowOccurred: false,
@@ -265,58 +295,58 @@ export class SystemTelemetry implements AsyncDisposable {
     };
   }
 
-  #record(row: Moment & Measured): SystemTelemetryRecord {
-    return measured('telemetry', () => this.#recordNow(row));
-  }
-
-  #recordNow(row: Moment & Measured): SystemTelemetryRecord {
-    const values = {
-      ...row,
-      ...this.#readMachine(),
-      overflowCount: this.#overflowCount,
-      skippedStepCount: this.#skippedStepCount,
-    };
-    this.#writer.add(values);
-    const record = systemTelemetryTable.wrap({
-      ...values,
-      runId: this.#handle.runId,
-      sequence: null,
-    });
-    // A metric needs a position on an axis; a sample by time has none.
-    if (this.#metrics !== undefined && (row.step !== null || row.epoch !== null)) {
-      this.#metrics.logMany(scalarsOf(record), {
-        step: row.step ?? undefined,
-        epoch: row.epoch ?? undefined,
-        timestamp: row.timestamp,
+  #record(moment: Moment, values: Measured): SystemTelemetryRecord {
+    return measured('telemetry', () => {
+      Object.assign(this.#row, moment, values);
+      this.#write();
+      return systemTelemetryTable.wrap({
+        ...this.#row,
+        timestamp: moment.timestamp,
+        runId: this.#handle.runId,
+        sequence: null,
       });
-    }
-    return record;
+    });
   }
 
-  #readMachine(): MachineReading {
+  /** Writes the row, with what the machine does now. */
+  #write(): void {
+    const row = this.#row;
+    this.#readMachine();
+    row.overflowCount = this.#overflowCount;
+    row.skippedStepCount = this.#skippedStepCount;
+    this.#writer.add(row);
+    // A metric needs a position on an axis; a sample by time has none.
+    const { epoch, step, timestamp } = row;
+    if (this.#metrics !== undefined && (step !== null || epoch !== null))
+      this.#metrics.logMany(scalarsOf(row), {
+        step: step ?? undefined,
+        epoch: epoch ?? undefined,
+        timestamp,
+      });
+  }
+
+  #readMachine(): void {
     const nowMs = performance.now();
-    const last = this.#reading;
-    if (last !== undefined && nowMs - this.#readAtMs < this.#readingSpanMs) {
+    const row = this.#row;
+    if (nowMs - this.#readAtMs < this.#readingSpanMs) {
       // These two are of the time since the record before, which has all of it.
-      return {
-        ...last,
-        longTaskMs: last.longTaskMs === null ? null : 0,
-        longFrameMs: last.longFrameMs === null ? null : 0,
-      };
+      if (row.longTaskMs !== null) row.longTaskMs = 0;
+      if (row.longFrameMs !== null) row.longFrameMs = 0;
+      return;
     }
     this.#readAtMs = nowMs;
     const memory = this.#ask('TensorFlow.js', () => this.#settings.tf?.memory());
-    this.#reading = {
-      ...UNKNOWN_READING,
-      ...this.#ask('The machine', () => this.#watch.read()),
-      tensorCount: countOrNull(memory?.numTensors),
-      tensorBytes: countOrNull(memory?.numBytes),
-    };
+    Object.assign(
+      row,
+      UNKNOWN_READING,
+      this.#ask('The machine', () => this.#watch.read()),
+    );
+    row.tensorCount = countOrNull(memory?.numTensors);
+    row.tensorBytes = countOrNull(memory?.numBytes);
     this.#readingSpanMs = Math.min(
       MAX_READING_SPAN_MS,
       Math.max(MIN_READING_SPAN_MS, READING_SPANS * (performance.now() - nowMs)),
     );
-    return this.#reading;
   }
 
   /** What cannot be read now is null: TensorFlow.js throws before its backend is ready, Node when it runs out of files. */
@@ -340,6 +370,7 @@ export class SystemTelemetry implements AsyncDisposable {
   }
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Moment = Pick<SystemTelemetryRecord, 'step' | 'epoch' | 'timestamp' | 'metadata'>;
 type Measured = Pick<
   SystemTelemetryRecord,

@@ -142,6 +142,11 @@ export function findChange(
   { epsilon, threshold, histogram }: ReductionRequest,
 ): FoundNumbers & Pick<ChangeSummary, 'beforeNorm'> {
   const { length } = after;
+  if (length <= SLICE_LENGTH && histogram === null) {
+    const { update, beforeSquares } = differenceOf(after, before, 0, length);
+    const stats = statsNow(kernel, update, '', { epsilon, threshold });
+    return { stats, units: null, histogram: null, beforeNorm: Math.sqrt(beforeSquares) };
+  }
   const sample =
     histogram === null ? undefined : new ChangeSample(length, histogram.maxValues, after);
   const parts: TensorStats[] = [];
@@ -174,6 +179,8 @@ export function changeHistogram(
 
 /** The cosine of the angle between two tensors; null when one is all zero. */
 export function cosineBetween(kernel: Kernel, first: PairData, second: PairData): number | null {
+  if (first.length <= SLICE_LENGTH)
+    return finiteOrNull(kernel.tensorPairStats(first, second).cosine);
   const parts: TensorPairStats[] = [];
   for (const [from, to] of spans(first.length, SLICE_LENGTH))
     parts.push(kernel.tensorPairStats(first.subarray(from, to), second.subarray(from, to)));

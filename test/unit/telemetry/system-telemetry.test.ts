@@ -190,6 +190,36 @@ describe('samples', () => {
     await session.close();
   });
 
+  test('a step noted by a callback is recorded as any other, and takes nothing over from the one before', async () => {
+    const { session, telemetry } = await startTelemetry();
+    const times = { stepTimeMs: 20, dataTimeMs: 5, computeTimeMs: 15 };
+    telemetry.sample({ timestamp: 5.75, metadata: { split: 'train' } });
+    telemetry.recordStep(3, { epoch: 1, stepTimeMs: 9, dataTimeMs: 4, overflowOccurred: true });
+    telemetry.noteStep(4, 1, 15, 5);
+    telemetry.recordStep(4, { epoch: 1, ...times });
+    const [sampled, , noted, recorded] = await telemetry.read();
+    expect(sampled).toMatchObject({
+      boundary: 'time',
+      step: null,
+      timestamp: '1970-01-01T00:00:00.005Z',
+    });
+    expect(noted).toMatchObject({
+      ...times,
+      step: 4,
+      overflowOccurred: false,
+      overflowCount: 1,
+      metadata: null,
+    });
+    expect({ ...noted, timestamp: '', sequence: 0 }).toEqual({
+      ...recorded,
+      timestamp: '',
+      sequence: 0,
+    });
+    expect(() => telemetry.noteStep(5, 1, Number.NaN)).toThrow('stepTimeMs');
+    await session.close();
+    expect(() => telemetry.noteStep(5, 1, 15)).toThrow('telemetry');
+  });
+
   test('numbers are metrics as well, unless that is switched off', async () => {
     for (const emitScalarMetrics of [true, false]) {
       const { session, telemetry } = await startTelemetry({ emitScalarMetrics });
