@@ -268,8 +268,10 @@ export class ParameterDiagnostics implements AsyncDisposable {
   #look(work: ProbeWork, parameter: number): ParameterFindings | undefined {
     const info = this.#source.parameters[parameter];
     if (info === undefined) return undefined;
+    const { name, moduleName, role, shape, dtype, optimizerGroup } = info;
     const found: ParameterFindings = {
-      info,
+      // As it is now: rows may be written after another optimizer has come.
+      info: { name, moduleName, role, shape, dtype, optimizerGroup },
       value: null,
       gradient: null,
       update: null,

@@ -10,6 +10,8 @@ const STARVED_MS = 32;
 const MAX_HANDED = 8;
 /** Longest time a worker has for them while steps go on. */
 const LATE_MS = 250;
+/** Elements of probes that wait for the kernels to load, before another is left out: a first row of a small model is not to cost others. */
+const MOST_UNLOADED = 1 << 18;
 /** When to poll for what a worker has found, where no step comes that would. */
 const POLL_MS = 20;
 
@@ -19,8 +21,6 @@ type Running = {
   /** Where there is more than what was handed over in the step: settles with the last of it. */
   readonly rest: Promise<void> | undefined;
   readonly finishedMs: number;
-  /** When a turn of the event loop was asked for that has not come. */
-  askedMs: number | undefined;
 };
 
 export class PendingProbe {
@@ -29,6 +29,8 @@ export class PendingProbe {
   readonly #troubles: Troubles;
   readonly #running: Running[] = [];
   #cancelPoll: (() => void) | undefined;
+  /** When a turn of the event loop was asked for that has not come. */
+  #askedMs: number | undefined;
 
   constructor(clock: Clock, timeoutMs: number, troubles: Troubles) {
     this.#clock = clock;
@@ -38,7 +40,10 @@ export class PendingProbe {
 
   /** Whether the next probe has to be left out. */
   get isRunning(): boolean {
-    return this.#running.some(({ rest }) => rest !== undefined);
+    let unloaded = 0;
+    for (const { rest, work } of this.#running)
+      if (rest !== undefined) unloaded += work.unloadedLength ?? Infinity;
+    return unloaded > MOST_UNLOADED;
   }
 
   /** Finishes the work and then writes; at once where everything is known already. Never throws. */
@@ -53,7 +58,6 @@ export class PendingProbe {
       write,
       rest: rest === undefined ? undefined : this.#ends(rest, work),
       finishedMs: this.#clock.now(),
-      askedMs: undefined,
     };
     this.#running.push(running);
     if (rest === undefined) this.#pollLater();
@@ -75,14 +79,14 @@ export class PendingProbe {
       this.#poll();
       return;
     }
-    if (running.askedMs === undefined) {
-      running.askedMs = now;
+    if (this.#askedMs === undefined) {
+      this.#askedMs = now;
       void nextTask().then(() => {
-        running.askedMs = undefined;
+        this.#askedMs = undefined;
       });
       return;
     }
-    if (now - running.askedMs < STARVED_MS) return;
+    if (now - this.#askedMs < STARVED_MS) return;
     this.#try(running, () => {
       running.work.advance();
       running.work.finishHere();
@@ -158,7 +162,7 @@ export class PendingProbe {
     this.#cancelPoll ??= this.#clock.after(POLL_MS, () => {
       this.#cancelPoll = undefined;
       this.#poll();
-      if (this.#running.length > 0 && !this.isRunning) this.#pollLater();
+      if (this.#running.some(({ rest }) => rest === undefined)) this.#pollLater();
     });
   }
 

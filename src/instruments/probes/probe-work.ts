@@ -49,16 +49,19 @@ const STATS_NS = 0.4;
 const HISTOGRAM_NS = 2;
 const CHANGE_NS = 2.5;
 const CALL_NS = 5_000;
-/** Until the kernels have loaded and been compiled an element takes some hundred times as long: what has more waits for that. */
+/** Until the kernels have been compiled an element takes some hundred times as long: what has more waits for that. */
 const UNREADY_LENGTH = 2048;
 
 export class ProbeWork {
   readonly #kernels: KernelAccess;
   readonly #source: ModelSource;
   readonly #now: () => number;
+  readonly #beganLoaded: boolean;
   #spentMs = 0;
   #inlineNs = 0;
   #later: LaterWork[] = [];
+  /** Elements of what was put off. */
+  #laterLength = 0;
   /** What this thread is at, of work that was meant for others. */
   #advanced:
     | { readonly work: LaterWork; readonly slices: ReturnType<LaterWork['slices']> }
@@ -74,6 +77,7 @@ export class ProbeWork {
     this.#kernels = kernels;
     this.#source = source;
     this.#now = now;
+    this.#beganLoaded = kernels.isLoaded;
   }
 
   #spend(ms: number): void {
@@ -190,6 +194,11 @@ export class ProbeWork {
   /** Whether every result of what was handed over has been delivered. */
   get isHandedComplete(): boolean {
     return this.#parts === undefined || this.#parts.isComplete;
+  }
+
+  /** Elements that were put off before the kernels had loaded; null where there is anything else to wait for. */
+  get unloadedLength(): number | null {
+    return this.#beganLoaded || this.#batch !== undefined ? null : this.#laterLength;
   }
 
   /** Delivers what workers have found. @throws what a reduction threw */
@@ -317,8 +326,12 @@ export class ProbeWork {
 
   #fits(length: number, elementNs: number): boolean {
     const ns = this.#inlineNs + CALL_NS + length * elementNs;
-    const most = this.#kernels.isReady ? MAX_INLINE_LENGTH : UNREADY_LENGTH;
-    if (length > most || ns > INLINE_NS) return false;
+    const { isLoaded, isReady } = this.#kernels;
+    const most = isReady ? MAX_INLINE_LENGTH : UNREADY_LENGTH;
+    if (!isLoaded || length > most || ns > INLINE_NS) {
+      this.#laterLength += length;
+      return false;
+    }
     this.#inlineNs = ns;
     return true;
   }

@@ -11,7 +11,9 @@ export interface KernelAccess {
   readonly inline: Kernel;
   /** Hands parts of a step to workers; undefined where that is not possible, or not yet. */
   readonly steps: StepHandOver | undefined;
-  /** Whether `inline` is what it will be: until then, and before it has been compiled, it takes many times as long. */
+  /** Whether `inline` is what it will be: plain JavaScript adds up in another order, and finds other last digits. */
+  readonly isLoaded: boolean;
+  /** Whether it has been compiled besides: until then it takes many times as long. */
   readonly isReady: boolean;
   /** The kernels with their workers. */
   readonly loaded: Promise<Kernels>;
@@ -31,6 +33,7 @@ export function accessKernels(given: Kernels | undefined, isLarge: boolean): Ker
     return {
       inline: given.inline,
       steps: handOverOf(given),
+      isLoaded: true,
       isReady: true,
       loaded: Promise.resolve(given),
       release: () => undefined,
@@ -40,10 +43,12 @@ export function accessKernels(given: Kernels | undefined, isLarge: boolean): Ker
   own.users += 1;
   let inline: Kernel = jsKernel;
   let steps: StepHandOver | undefined;
+  let isLoaded = false;
   let isReady = false;
   let isReleased = false;
   void own.loaded.then(async (kernels) => {
     ({ inline } = kernels);
+    isLoaded = true;
     steps = handOverOf(kernels);
     if (isReleased) return;
     if (isLarge) steps?.prepare();
@@ -56,6 +61,9 @@ export function accessKernels(given: Kernels | undefined, isLarge: boolean): Ker
     },
     get steps() {
       return steps;
+    },
+    get isLoaded() {
+      return isLoaded;
     },
     get isReady() {
       return isReady;

@@ -29,6 +29,9 @@ async function events(
   return (await openRun(session.store, session.runId)).readEvents({ eventType });
 }
 
+/** As after a turn of the event loop: until then nothing is computed. */
+const loaded = createKernels({ workers: 0 });
+
 const f32 = (...values: number[]): Float32Array => Float32Array.from(values);
 
 describe('HookEngine', () => {
@@ -164,9 +167,11 @@ describe('HookEngine', () => {
     const hooks = new HookEngine(session, source, {
       captureBackward: false,
       filters: { includeTypes: ['Dense'] },
+      kernels: await loaded,
     });
     const parameters = new ParameterDiagnostics(session, source, {
       includeParameterRoles: ['weight'],
+      kernels: await loaded,
     });
     hooks.beginStep(0);
     for (const watch of source.layerWatches) {
@@ -341,7 +346,11 @@ describe('HookEngine', () => {
     const session = await open();
     const source = new ArraySource([layer('a')]);
     let now = 0;
-    const hooks = new HookEngine(session, source, { overheadBudget: 0.1, now: () => now });
+    const hooks = new HookEngine(session, source, {
+      overheadBudget: 0.1,
+      now: () => now,
+      kernels: await loaded,
+    });
     const probed: number[] = [];
     for (let step = 0; step < 200; step++) {
       const isProbed = hooks.beginStep(step);
@@ -509,6 +518,7 @@ describe('ParameterDiagnostics', () => {
     const parameters = new ParameterDiagnostics(session, source, {
       schedule: { everyNSteps: 4 },
       captureGradientCosine: false,
+      kernels: await loaded,
     });
     const wanted: boolean[] = [];
     for (let step = 0; step < 9; step++) {
