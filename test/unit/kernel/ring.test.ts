@@ -13,7 +13,11 @@ import {
   SLOT_FREE,
 } from '../../../src/kernel/workers/ring/ring-memory.ts';
 import { Ring, type RingJob, type RingRoom } from '../../../src/kernel/workers/ring/ring.ts';
-import { claimJob, type RingAnswer } from '../../../src/kernel/workers/ring/serve-ring.ts';
+import {
+  claimJob,
+  serveRing,
+  type RingAnswer,
+} from '../../../src/kernel/workers/ring/serve-ring.ts';
 import { random as generator } from '../../support/tensors.ts';
 
 /** Twice the number of the job; a negative one cannot be done. */
@@ -288,4 +292,34 @@ test('a call is handed over where that has blocked less, and tried again after i
   while (costs.staysHere(bytes, bytes) && stayed < 10_000) stayed += 1;
   expect(stayed).toBeGreaterThan(100);
   expect(stayed).toBeLessThan(10_000);
+});
+
+test('a worker with nothing to do touches the memory that comes next, page by page, and changes none of it', () => {
+  const { ring } = ringOf(20 << 20);
+  const room = ring.acquire(1 << 20, 1);
+  const usedBytes = (room?.end ?? 0) & ~1023;
+  const words = new Int32Array(ring.buffer);
+  words[(room?.byteOffset ?? 0) >> 2] = 7;
+  const or = vi.spyOn(Atomics, 'or');
+  // Instead of sleeping it is sent away.
+  const wait = vi.spyOn(Atomics, 'wait').mockImplementation(() => {
+    ring.sendAway(true);
+    return 'ok';
+  });
+  try {
+    serveRing(ring.buffer, 0, twice, () => undefined);
+    const pages = or.mock.calls.flatMap(([array, at, bits]) =>
+      array.length === words.length && Number(bits) === 0 ? [at >> 10] : [],
+    );
+    const most = usedBytes + (8 << 20);
+    expect(pages).toStrictEqual(Array.from({ length: pages.length }, (_, i) => i));
+    expect(pages.length * 4096).toBeGreaterThanOrEqual(most);
+    // At most one stride of 256 KiB beyond.
+    expect(pages.length * 4096).toBeLessThan(most + (1 << 18));
+    expect(words[(room?.byteOffset ?? 0) >> 2]).toBe(7);
+    expect(wait).toHaveBeenCalledTimes(1);
+  } finally {
+    or.mockRestore();
+    wait.mockRestore();
+  }
 });
