@@ -203,10 +203,12 @@ export class ProbeWork {
 
   /** Delivers what workers have found. @throws what a reduction threw */
   poll(): void {
-    if (this.isHandedComplete) return;
-    const began = this.#now();
-    this.#kernels.steps?.poll();
-    this.#spend(this.#now() - began);
+    if (!this.isHandedComplete) {
+      const began = this.#now();
+      this.#kernels.steps?.poll();
+      this.#spend(this.#now() - began);
+    }
+    // It may have come while another probe polled: the ring tells all of them.
     this.#throwFailure();
   }
 
