@@ -3,26 +3,9 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { convolutional, dense } from './networks.mjs';
 import { median, quantile } from './rounds.mjs';
 
-const dense = (tf) =>
-  tf.sequential({
-    layers: [
-      tf.layers.dense({ units: 64, activation: 'relu', inputShape: [64] }),
-      tf.layers.dense({ units: 32, activation: 'relu' }),
-      tf.layers.dense({ units: 10 }),
-    ],
-  });
-const convolutional = (tf) =>
-  tf.sequential({
-    layers: [
-      tf.layers.conv2d({ filters: 8, kernelSize: 3, activation: 'relu', inputShape: [16, 16, 1] }),
-      tf.layers.maxPooling2d({ poolSize: 2 }),
-      tf.layers.conv2d({ filters: 16, kernelSize: 3, activation: 'relu' }),
-      tf.layers.flatten(),
-      tf.layers.dense({ units: 10 }),
-    ],
-  });
 const recurrent = (tf) =>
   tf.sequential({
     layers: [tf.layers.lstm({ units: 24, inputShape: [12, 8] }), tf.layers.dense({ units: 10 })],
@@ -30,7 +13,7 @@ const recurrent = (tf) =>
 
 /** Networks that `fit` trains, with the shape of a batch and the steps of one measurement. */
 export const FIT_NETWORKS = {
-  'dense, fit': { make: dense, shape: [32, 64], steps: 300 },
+  'dense, fit': { make: dense([64, 32, 10], 64), shape: [32, 64], steps: 300 },
   'convolutional, fit': { make: convolutional, shape: [8, 16, 16, 1], steps: 60 },
   'LSTM, fit': { make: recurrent, shape: [16, 12, 8], steps: 40 },
 };

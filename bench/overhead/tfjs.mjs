@@ -1,27 +1,7 @@
 // Trainings of TensorFlow.js, in Node and in a page. `lib` is what is measured, `tf` the framework it is handed.
 import { compare, longestGap, measureBlocks, nextTask, stopwatch, untimed } from './rounds.mjs';
+import { convolutional, dense } from './networks.mjs';
 import { openProbes, VARIANTS } from './variants.mjs';
-
-const dense = (units, inputs) => (tf) =>
-  tf.sequential({
-    layers: units.map((count, i) =>
-      tf.layers.dense({
-        units: count,
-        ...(i === 0 ? { inputShape: [inputs] } : {}),
-        ...(i < units.length - 1 ? { activation: 'relu' } : {}),
-      }),
-    ),
-  });
-const convolutional = (tf) =>
-  tf.sequential({
-    layers: [
-      tf.layers.conv2d({ filters: 8, kernelSize: 3, activation: 'relu', inputShape: [16, 16, 1] }),
-      tf.layers.maxPooling2d({ poolSize: 2 }),
-      tf.layers.conv2d({ filters: 16, kernelSize: 3, activation: 'relu' }),
-      tf.layers.flatten(),
-      tf.layers.dense({ units: 10 }),
-    ],
-  });
 
 export const NETWORKS = {
   'small dense': { make: dense([64, 32, 10], 64), shape: [32, 64] },

@@ -216,14 +216,18 @@ function useCurves(props: ChartProps, inputs: CurveInputs): ReadonlySignal<reado
         ? series.get(metric, 'step')
         : props.axisMetricOf(key, metric);
     };
-    const make = (): void => {
-      const sources = colored.flatMap((one) => {
+    const findSources = () =>
+      colored.flatMap((one) => {
         const found = series.get(one.key, axis);
         if (found === undefined) return [];
         const origin = originOf(one.key);
         const points = placedOn(axis, { series: found, by: byOf(one.key), ...origin });
         return points === undefined ? [] : [{ ...one, series: found, points }];
       });
+    /** Found once: preparing and smoothing them takes several turns. */
+    let sources: ReturnType<typeof findSources> | undefined;
+    const make = (): void => {
+      sources ??= findSources();
       if (!arePrepared(sources.map(({ points }) => points))) {
         task.again();
         return;

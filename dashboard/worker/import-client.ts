@@ -6,11 +6,11 @@ import type { MediaContent } from 'quark-sdk/media';
 import type { ConsoleAnswer } from './console-columns.ts';
 import type { BatchFindings, RunAnalysis, RunFindings } from './run-analysis.ts';
 import type { TablePart } from './run-media.ts';
+import type { Line } from '../parts/line.ts';
 import { offerSeries, type PageSeriesQuery, type PageSeriesRead } from '../series/series-reader.ts';
 import type {
   DroppedFile,
   DroppedReport,
-  Line,
   MediaRecord,
   NumberedRequest,
   Reply,

@@ -3,6 +3,7 @@ import { createMemoryStore, isQuarkError, openStorage, type Store } from 'quark-
 import { blobInput, importRuns, type InputFile } from 'quark-sdk/exchange';
 import { readSparklines } from 'quark-sdk/workspace';
 import { getOrMake } from '../parts/maps.ts';
+import type { Line } from '../parts/line.ts';
 import { nextMessage } from '../parts/turns.ts';
 import { windowReader, type PageSeriesRead, type ReadSeries } from '../series/series-reader.ts';
 import type { ServerAccess } from '../sources/server-access.ts';
@@ -10,7 +11,6 @@ import { transferOf } from './console-columns.ts';
 import {
   STORE_READS,
   type DroppedReport,
-  type Line,
   type NumberedRequest,
   type Reply,
   type Request,

@@ -11,12 +11,6 @@ import type {
 import type { MediaItem } from 'quark-sdk/media';
 import type { SparklineQuery } from 'quark-sdk/workspace';
 
-/** One end of the line: a worker, the inside of one, or a port. */
-export interface Line {
-  postMessage(message: unknown, options?: { transfer?: Transferable[] }): void;
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-}
-
 /** A file on its way into an import. */
 export type DroppedFile = { readonly file: File; readonly path: string };
 

@@ -78,7 +78,7 @@ export class ColumnBuilder implements SegmentVisitor {
     if (rowCount === 0) return;
     const extent = isStage ? this.#stage : this.#all;
     const at = extent.count;
-    this.#reserve(isStage, extent, at + rowCount, at + rowCount);
+    this.#reserve(isStage, extent, at + rowCount);
     for (const [stored, cells] of this.#query.cells)
       cells.write(isStage, columns.get(stored), rowCount, at);
     extent.sequences.set(sequences, at);
@@ -99,7 +99,7 @@ export class ColumnBuilder implements SegmentVisitor {
     const { count, sequences: all } = this.#stage;
     if (count > 0) {
       const at = this.#all.count;
-      this.#reserve(false, this.#all, at + count, at + count);
+      this.#reserve(false, this.#all, at + count);
       const order = ascendingOrder(all.subarray(0, count));
       for (const [, cells] of this.#query.cells) cells.arrange(order, at);
       const { sequences } = this.#all;
@@ -110,13 +110,13 @@ export class ColumnBuilder implements SegmentVisitor {
     this.#stage = { ...this.#stage, count: 0, expected: next?.rowCount ?? 0 };
   }
 
-  /** @param known rows that are there, or about to be */
-  #reserve(isStage: boolean, extent: Extent, rowCount: number, known: number): void {
+  /** @param rowCount rows that are there, or about to be */
+  #reserve(isStage: boolean, extent: Extent, rowCount: number): void {
     const { count, expected, sequences: before } = extent;
     if (rowCount <= before.length) return;
     const capacity = Math.max(
       rowCount,
-      Math.min(expected, MAX_FORESIGHT * known),
+      Math.min(expected, MAX_FORESIGHT * rowCount),
       Math.ceil(1.5 * before.length),
     );
     extent.sequences = new Float64Array(capacity);

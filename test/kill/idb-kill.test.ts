@@ -5,42 +5,31 @@
  * is started a second time after that (see src/store/idb/idb-log.ts). Of itself this happens after some one in fifty kills of
  * a busy browser; here after every kill, so that no run of this test is spared. Nothing may be lost then either.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rounds } from '../support/property.ts';
 import { leaveHalfARecord } from './half-a-record.ts';
-import { MortalBrowser } from './mortal-browser.ts';
-import { startPageServer, type PageServer } from './page-server.ts';
+import { openMortalPage, type MortalPage } from './mortal-page.ts';
 
 const ROUNDS = rounds(6);
 const MAX_LIFE_MS = 400;
 const WAYS = ['crash the tab', 'close the tab', 'kill the browser'] as const;
 
-let profile: string;
-let server: PageServer;
-let browser: MortalBrowser;
+let mortal: MortalPage;
 
 beforeAll(async () => {
-  server = await startPageServer('test/kill/kill-page.ts');
-  profile = await mkdtemp(join(tmpdir(), 'quark-profile-'));
-  browser = new MortalBrowser(profile);
+  mortal = await openMortalPage('test/kill/kill-page.ts');
 }, 120_000);
 
-afterAll(async () => {
-  await browser?.kill();
-  await server?.close();
-  await rm(profile, { recursive: true, force: true, maxRetries: 10 });
-});
+afterAll(() => mortal?.close());
 
 test(
   `${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`,
   async () => {
     const acknowledged: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      const page = await browser.openPage(server.origin, 'quarkKill');
+      const page = await mortal.browser.openPage(mortal.origin, 'quarkKill');
       const lines: string[] = [];
       const begun = new Promise<void>((resolve) => {
         page.on('console', (message) => {
@@ -56,7 +45,7 @@ test(
       await pullThePlug(page, WAYS[round % WAYS.length] ?? 'crash the tab');
       expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
       acknowledged.push(...lines);
-      const after = await browser.openPage(server.origin, 'quarkKill');
+      const after = await mortal.browser.openPage(mortal.origin, 'quarkKill');
       expect(await after.evaluate((all) => window.quarkKill.inspect(all), acknowledged)).toEqual(
         [],
       );
@@ -85,7 +74,7 @@ async function pullThePlug(page: Page, way: (typeof WAYS)[number]): Promise<void
       return;
     }
     case 'kill the browser':
-      await browser.kill();
-      await leaveHalfARecord(join(profile, 'Default', 'IndexedDB'));
+      await mortal.browser.kill();
+      await leaveHalfARecord(join(mortal.profile, 'Default', 'IndexedDB'));
   }
 }

@@ -2,36 +2,24 @@
  * IndexedDB databases of earlier layouts in Chromium, which is killed while the store upgrades them: before an object store is made,
  * and at random moments. The next opening goes on, and all rows are there.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IDB_LAYOUT_VERSION } from '../../src/store/idb/idb-layout.ts';
 import { rounds } from '../support/property.ts';
-import { MortalBrowser } from './mortal-browser.ts';
-import { startPageServer, type PageServer } from './page-server.ts';
+import { openMortalPage, type MortalPage } from './mortal-page.ts';
 
 /** Object stores that each layout before the present one lacks. */
 const LACKING: readonly number[] = [4, 2];
 const RANDOM_KILLS = rounds(1);
 const MAX_LIFE_MS = 40;
 
-let profile: string;
-let server: PageServer;
-let browser: MortalBrowser;
+let mortal: MortalPage;
 
 beforeAll(async () => {
-  server = await startPageServer('test/kill/kill-upgrade-page.ts');
-  profile = await mkdtemp(join(tmpdir(), 'quark-profile-'));
-  browser = new MortalBrowser(profile);
+  mortal = await openMortalPage('test/kill/kill-upgrade-page.ts');
 }, 120_000);
 
-afterAll(async () => {
-  await browser?.kill();
-  await server?.close();
-  await rm(profile, { recursive: true, force: true, maxRetries: 10 });
-});
+afterAll(() => mortal?.close());
 
 test('the layouts before the present one are those that are tried', () => {
   expect(LACKING).toHaveLength(IDB_LAYOUT_VERSION - 1);
@@ -44,7 +32,7 @@ test.each(LACKING.map((lacking, i) => [i + 1, lacking] as const))(
     const kills = [...stops, ...Array.from({ length: RANDOM_KILLS }, () => 0)];
     for (const [i, stopAt] of kills.entries()) {
       const name = `layout-${version}-${i}`;
-      const page = await browser.openPage(server.origin, 'quarkUpgrade');
+      const page = await mortal.browser.openPage(mortal.origin, 'quarkUpgrade');
       await page.evaluate(([db, layout]) => window.quarkUpgrade.make(db, layout), [
         name,
         version,
@@ -56,8 +44,8 @@ test.each(LACKING.map((lacking, i) => [i + 1, lacking] as const))(
         .catch(() => 'the browser was killed');
       await begun;
       if (stopAt === 0) await pause(Math.random() * MAX_LIFE_MS);
-      await browser.kill();
-      const after = await browser.openPage(server.origin, 'quarkUpgrade');
+      await mortal.browser.kill();
+      const after = await mortal.browser.openPage(mortal.origin, 'quarkUpgrade');
       const layout = await after.evaluate((db) => window.quarkUpgrade.layout(db), name);
       if (stopAt > 0) expect(layout).toBe(version);
       const { found, made } = await after.evaluate((db) => window.quarkUpgrade.read(db), name);

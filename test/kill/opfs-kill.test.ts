@@ -6,14 +6,12 @@
  * of the browser, in every file. Nothing may be lost then either, nor be there twice. The
  * names of the files, which Chromium has in LevelDB, are left as they are: see docs/decisions/0094-files-in-a-browser.md.
  */
-import { appendFile, mkdtemp, open, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isWhole, rounds } from '../support/property.ts';
-import { MortalBrowser } from './mortal-browser.ts';
-import { startPageServer, type PageServer } from './page-server.ts';
+import { openMortalPage, type MortalPage } from './mortal-page.ts';
 
 const ROUNDS = rounds(isWhole ? 6 : 2);
 const MAX_LIFE_MS = 400;
@@ -23,21 +21,13 @@ const MAGIC = 'QKF1';
 // oxfmt-ignore
 const HALF_A_FRAME = Buffer.from([0x51, 0x4b, 0x46, 0x31, 64, 0, 0, 0, 0, 1, 0, 0, 1, 2, 3, 4, 123]);
 
-let profile: string;
-let server: PageServer;
-let browser: MortalBrowser;
+let mortal: MortalPage;
 
 beforeAll(async () => {
-  server = await startPageServer('test/kill/kill-page.ts');
-  profile = await mkdtemp(join(tmpdir(), 'quark-profile-'));
-  browser = new MortalBrowser(profile);
+  mortal = await openMortalPage('test/kill/kill-page.ts');
 }, 120_000);
 
-afterAll(async () => {
-  await browser?.kill();
-  await server?.close();
-  await rm(profile, { recursive: true, force: true, maxRetries: 10 });
-});
+afterAll(() => mortal?.close());
 
 test(
   `${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`,
@@ -69,7 +59,7 @@ test(
         await expect.poll(() => lines.length).toBeGreaterThan(before);
         for (const page of others) await page.close();
       } else {
-        await browser.kill();
+        await mortal.browser.kill();
         await leaveHalfAFrame();
       }
       expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
@@ -86,7 +76,7 @@ test(
 );
 
 function openPage(): Promise<Page> {
-  return browser.openPage(`${server.origin}/?opfs`, 'quarkKill');
+  return mortal.browser.openPage(`${mortal.origin}/?opfs`, 'quarkKill');
 }
 
 async function crash(page: Page): Promise<void> {
@@ -98,7 +88,7 @@ async function crash(page: Page): Promise<void> {
 
 /** Ends every file of frames as a kill in the middle of a write does. */
 async function leaveHalfAFrame(): Promise<void> {
-  const folder = join(profile, 'Default', 'File System');
+  const folder = join(mortal.profile, 'Default', 'File System');
   const files = await readdir(folder, { recursive: true, withFileTypes: true });
   let ended = 0;
   for (const file of files) {

@@ -3,10 +3,11 @@ import { SeriesPyramid } from 'quark-sdk/kernels';
 import { getOrMake } from '../../parts/maps.ts';
 import { nextMessage } from '../../parts/turns.ts';
 import type { SampleSeries } from '../../series/series.ts';
+import type { Line } from '../../parts/line.ts';
 import type { AxisSeries } from '../plot/axis.ts';
 import type { Smoothing } from '../plot/chart-settings.ts';
 import { smooth } from './smooth.ts';
-import type { SmoothLine, SmoothReply, SmoothRequest } from './smooth-host.ts';
+import type { SmoothReply, SmoothRequest } from './smooth-host.ts';
 
 /** Points up to which a curve is smoothed on the page: a Gaussian takes about a millisecond for them. */
 const AT_ONCE = 8_192;
@@ -44,9 +45,9 @@ type Slot = {
 
 /** Smooths the curves of a page. */
 export class CurveSmoother {
-  readonly #start: () => SmoothLine;
+  readonly #start: () => Line;
   readonly #mostStored: number;
-  #line: SmoothLine | undefined;
+  #line: Line | undefined;
   #hasFailed = false;
   #nextId = 0;
   readonly #slots = new WeakMap<object, Map<string, Slot>>();
@@ -59,7 +60,7 @@ export class CurveSmoother {
    * @param start starts the worker, at the first curve that is long enough for it; it may throw
    * @param mostStored points that the worker stores at most
    */
-  constructor(start: () => SmoothLine, mostStored: number = MOST_STORED) {
+  constructor(start: () => Line, mostStored: number = MOST_STORED) {
     this.#start = start;
     this.#mostStored = mostStored;
   }
@@ -136,7 +137,7 @@ export class CurveSmoother {
   }
 
   /** Sends the points that the worker does not have. */
-  #send(line: SmoothLine, query: SmoothQuery): number {
+  #send(line: Line, query: SmoothQuery): number {
     const { axis, points, series } = query;
     const axes = this.#stored.get(series) ?? new Map<string, Stored>();
     this.#stored.delete(series);
@@ -157,7 +158,7 @@ export class CurveSmoother {
     return stored.id;
   }
 
-  #forgetOld(line: SmoothLine, current: SampleSeries): void {
+  #forgetOld(line: Line, current: SampleSeries): void {
     let count = 0;
     for (const axes of this.#stored.values())
       for (const { points } of axes.values()) count += points?.xs.length ?? 0;
@@ -172,7 +173,7 @@ export class CurveSmoother {
     }
   }
 
-  #connected(): SmoothLine | undefined {
+  #connected(): Line | undefined {
     if (this.#line !== undefined || this.#hasFailed) return this.#line;
     try {
       this.#line = this.#start();

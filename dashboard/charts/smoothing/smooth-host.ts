@@ -1,4 +1,5 @@
 /** The worker's side of smoothing: it stores the points of long curves and smooths them as often as it is asked to. */
+import type { Line } from '../../parts/line.ts';
 import type { Smoothing } from '../plot/chart-settings.ts';
 import { smooth } from './smooth.ts';
 
@@ -25,14 +26,8 @@ export type SmoothRequest =
 /** All points of a curve, smoothed. */
 export type SmoothReply = { readonly id: number; readonly smoothed: Float64Array<ArrayBuffer> };
 
-/** One end of the line between page and worker. */
-export interface SmoothLine {
-  postMessage(message: unknown, options?: { transfer?: Transferable[] }): void;
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-}
-
 /** Answers the requests that come over the line. */
-export function hostSmoothing(line: SmoothLine): void {
+export function hostSmoothing(line: Line): void {
   const curves = new Map<number, StoredPoints>();
   line.addEventListener('message', ({ data }: MessageEvent<SmoothRequest>) => {
     if (data.kind === 'forget') {

@@ -1,6 +1,5 @@
 /** What a training callback takes of the thread of its fits: measured, limited, and told. */
 import { messageOf } from '../../base/errors.ts';
-import { numberWhere, optional, orNull } from '../../base/options.ts';
 import { measured, spentMs } from '../../base/thread/thread-time.ts';
 import { ThreadBudget } from '../../instruments/probes/thread-budget.ts';
 import { OVERHEAD_EVENT, overheadPayload, type OverheadReport } from '../../records/overhead.ts';
@@ -17,10 +16,6 @@ const TELL_MS = 10_000;
 
 /** Resolved: what most calls of a callback return. */
 export const DONE: Promise<void> = Promise.resolve();
-
-export const BUDGET_RULE = optional(
-  orNull(numberWhere((share) => share > 0 && share <= 1, 'above 0 and at most 1, or null')),
-);
 
 /** State of a `QuarkCallback`. */
 export type TrainingDiagnostics = {

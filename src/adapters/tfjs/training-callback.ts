@@ -23,6 +23,7 @@ import {
   hasOtherDiagnostics,
   type LogBatchOptions,
 } from '../../instruments/diagnostics/data-diagnostics.ts';
+import { SHARE_RULE } from '../../instruments/probes/hook-config.ts';
 import { SystemTelemetry } from '../../instruments/telemetry/system-telemetry.ts';
 import {
   CALLBACK_TELEMETRY,
@@ -32,7 +33,7 @@ import {
 } from './callback-options.ts';
 import { BatchWatch } from './batch-watch.ts';
 import { refuseEndlessList } from './callback-order.ts';
-import { BUDGET_RULE, DONE, FitOverhead, type TrainingDiagnostics } from './fit-overhead.ts';
+import { DONE, FitOverhead, type TrainingDiagnostics } from './fit-overhead.ts';
 import { FitScopes } from './fit-scopes.ts';
 import { totalOfFit, withParams } from './fit-total.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
@@ -135,7 +136,7 @@ const OPTION_RULES = {
   everySteps: orDefault(positive(), 1),
   metrics: asGiven,
   now: asGiven,
-  overheadBudget: BUDGET_RULE,
+  overheadBudget: optional(SHARE_RULE),
   telemetry: asGiven,
   batches: flag(true),
   hooks: asGiven,

@@ -84,7 +84,7 @@ export class WatchJudge {
       this.#here ??= new LiveEvaluator(this.#settings, this.#memory, nextTask);
       return this.#here.take({ batches, ...this.#question(question) }, buffer);
     }
-    const free = processSlots().take({ kind: 'watch', onFree: () => undefined });
+    const free = processSlots().begin();
     try {
       const answer = await ask(client, { batches, ...this.#question(question) }, buffer);
       this.#memory = answer.memory;
@@ -93,7 +93,7 @@ export class WatchJudge {
       this.#lost(client, error);
       throw new JudgeLost();
     } finally {
-      free?.();
+      free();
     }
   }
 

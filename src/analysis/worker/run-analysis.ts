@@ -53,7 +53,7 @@ function newPool(mode: WorkerMode, spawn: (() => WorkerLike) | undefined): Pool 
     callTimeoutMs: CALL_TIMEOUT_MS,
     idleMs: IDLE_MS,
     onIdle: () => undefined,
-    slots: { of: processSlots(), kind: 'analysis' },
+    slots: processSlots(),
   });
 }
 

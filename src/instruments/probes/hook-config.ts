@@ -101,7 +101,8 @@ export type HookSettings = ProbeSettings & {
   readonly deadUnitProbes: number;
 };
 
-const BUDGET_RULE = orNull(
+/** A share of the training time, or null for no limit. */
+export const SHARE_RULE = orNull(
   numberWhere((share) => share > 0 && share <= 1, 'above 0 and at most 1, or null'),
 );
 
@@ -112,7 +113,7 @@ export const PROBE_RULES: {
   batchSize: positive(100),
   raiseOnError: orNull(checkFlag),
   overheadBudget: (field, given = null) =>
-    typeof given === 'function' ? given : BUDGET_RULE(field, given),
+    typeof given === 'function' ? given : SHARE_RULE(field, given),
   probeTimeoutMs: positive(DEFAULT_HOOK_ENGINE_CONFIG.probeTimeoutMs),
   kernels: optional((field: string, kernels: Kernels): Kernels => {
     if (typeof kernels?.tensorStats !== 'function')

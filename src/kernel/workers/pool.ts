@@ -7,7 +7,7 @@ import { messageOf, QuarkError } from '../../base/errors.ts';
 import { WorkerClient } from './client.ts';
 import type { WorkerWay, WorkerWayName } from './spawn.ts';
 import type { Modules } from '../twins.ts';
-import type { SlotAsker, WorkerSlots, WorkKind } from './slots.ts';
+import type { WorkerSlots } from './slots.ts';
 import { rebuildError, type Execute } from './worker-host.ts';
 
 /** What a {@link WorkerPool} needs to know. */
@@ -31,8 +31,8 @@ export type WorkerPoolConfig<C, R> = {
   readonly onIdle: () => void;
   /** Called when a call waits for a worker that serves a ring. */
   readonly onCrowded?: () => void;
-  /** What the calls are, where they share the processors with other work of the process; unless given, they never wait for it. */
-  readonly slots?: { readonly of: WorkerSlots; readonly kind: WorkKind };
+  /** Of a pool of analyses, which share the processors with other work of the process; unless given, calls never wait for it. */
+  readonly slots?: WorkerSlots;
   /** Whether the ring was used, by those who wait for nothing, since this was last asked. */
   readonly takeRingUse?: () => boolean;
 };
@@ -111,12 +111,10 @@ export class WorkerPool<C, R> {
   #cancelIdle: (() => void) | undefined;
   /** Whether workers that serve a ring have something to do there. */
   #isRingBusy = false;
-  readonly #asker: SlotAsker | undefined;
+  readonly #onFree = (): void => this.#pump();
 
   constructor(config: WorkerPoolConfig<C, R>) {
     this.#config = config;
-    if (config.slots !== undefined)
-      this.#asker = { kind: config.slots.kind, onFree: () => this.#pump() };
     this.#hasWorkers = config.size > 0 && config.ways.length > 0;
   }
 
@@ -206,7 +204,7 @@ export class WorkerPool<C, R> {
   close(): void {
     this.#isClosed = true;
     this.#cancelIdle?.();
-    if (this.#asker !== undefined) this.#config.slots?.of.forget(this.#asker);
+    this.#config.slots?.forget(this.#onFree);
     for (const task of this.#queue.splice(0)) {
       if (task.kind === 'call') task.reject(closedError());
       task.finish(task.buffer);
@@ -218,7 +216,7 @@ export class WorkerPool<C, R> {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;
     if (!this.#hasWorkers) {
-      if (this.#asker !== undefined) this.#config.slots?.of.forget(this.#asker);
+      this.#config.slots?.forget(this.#onFree);
       for (const task of this.#queue.splice(0)) this.#runHere(task);
       this.#config.onIdle();
       return;
@@ -255,8 +253,8 @@ export class WorkerPool<C, R> {
 
   /** What ends a slot of the process; undefined while the pool has to wait for one. */
   #begin(): (() => void) | undefined {
-    if (this.#asker === undefined) return nothing;
-    return this.#config.slots?.of.take(this.#asker);
+    const { slots } = this.#config;
+    return slots === undefined ? nothing : slots.beginAnalysis(this.#onFree);
   }
 
   #serving(): readonly WorkerClient[] {

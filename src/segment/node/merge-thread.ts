@@ -86,7 +86,7 @@ export class MergeThreads {
     const thread = this.#thread;
     this.#running++;
     let isOver = false;
-    const free = processSlots().take({ kind: 'merge', onFree: ignore });
+    const free = processSlots().begin();
     return {
       add: async (segments) => {
         const sent = sentSegments(id, name, segments);
@@ -102,7 +102,7 @@ export class MergeThreads {
       end: () => {
         if (isOver) return;
         isOver = true;
-        free?.();
+        free();
         this.#running--;
         if (this.#thread !== thread) return;
         void thread.opened.then((worker) => worker.postMessage({ id, kind: 'end' }), ignore);

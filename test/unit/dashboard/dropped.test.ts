@@ -15,7 +15,7 @@ import { importOf, runNames } from '../../../dashboard/parts/run-name.ts';
 import { pickedFiles, takeDrop, walkEntries } from '../../../dashboard/dropped/entries.ts';
 import { ImportClient } from '../../../dashboard/worker/import-client.ts';
 import { hostImports } from '../../../dashboard/worker/import-host.ts';
-import type { Line } from '../../../dashboard/worker/protocol.ts';
+import type { Line } from '../../../dashboard/parts/line.ts';
 import { summaryOf } from './run-summaries.ts';
 
 const inWorker = (runId: string) => ({ uri: undefined, access: {}, runId });

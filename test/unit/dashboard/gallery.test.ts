@@ -21,7 +21,7 @@ import { galleryStore } from '../../../dashboard/gallery/gallery-store.ts';
 import { tableData } from '../../../dashboard/runs/model/table-source.ts';
 import { ImportClient } from '../../../dashboard/worker/import-client.ts';
 import { hostImports } from '../../../dashboard/worker/import-host.ts';
-import type { Line } from '../../../dashboard/worker/protocol.ts';
+import type { Line } from '../../../dashboard/parts/line.ts';
 
 const AT = new URL('https://example.org/base/quark.json');
 const files = new Map<string, Uint8Array<ArrayBuffer>>();

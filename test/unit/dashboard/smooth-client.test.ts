@@ -8,10 +8,10 @@ import {
 } from '../../../dashboard/charts/smoothing/smooth-client.ts';
 import {
   hostSmoothing,
-  type SmoothLine,
   type SmoothRequest,
 } from '../../../dashboard/charts/smoothing/smooth-host.ts';
 import { SampleSeries } from '../../../dashboard/series/series.ts';
+import type { Line } from '../../../dashboard/parts/line.ts';
 
 const NO_EPOCHS = { firstStep: new Map<number, number>(), stepsPerEpoch: 1 };
 const LENGTH = 20_000;
@@ -38,7 +38,7 @@ const query = (series: SampleSeries, amount = 0.8): SmoothQuery => ({
 /** A page and its worker, with what the page sent. Messages are copied and arrive later, as between threads. */
 function pageAndWorker(): {
   readonly sent: SmoothRequest[];
-  readonly start: () => SmoothLine;
+  readonly start: () => Line;
   isSilent: boolean;
 } {
   const sent: SmoothRequest[] = [];
@@ -50,7 +50,7 @@ function pageAndWorker(): {
     from: typeof page,
     to: typeof page,
     onSent: (event: MessageEvent) => void = () => undefined,
-  ): SmoothLine => ({
+  ): Line => ({
     postMessage: (message, options) => {
       const event = new MessageEvent('message', { data: structuredClone(message, options) });
       onSent(event);

@@ -11,9 +11,12 @@ import {
 import { jsKernel } from '../../../src/kernel/tensor/js-kernel.ts';
 import { TENSOR_WORKER } from '../../../src/kernel/tensor/tensor-worker.ts';
 import { WorkerPool } from '../../../src/kernel/workers/pool.ts';
-import { WORK_KINDS, WorkerSlots, type WorkKind } from '../../../src/kernel/workers/slots.ts';
+import { WorkerSlots } from '../../../src/kernel/workers/slots.ts';
 import { workerWays } from '../../../src/kernel/workers/spawn.ts';
 import { runs } from '../../support/property.ts';
+
+const WORK_KINDS = ['watch', 'merge', 'analysis'] as const;
+type WorkKind = (typeof WORK_KINDS)[number];
 
 /** Somebody who asks, begins as soon as it may, and notes that in `begun`. */
 function worker(slots: WorkerSlots, kind: WorkKind, begun: string[]): { end: () => void } {
@@ -21,12 +24,11 @@ function worker(slots: WorkerSlots, kind: WorkKind, begun: string[]): { end: () 
     free: undefined,
     end: () => {
       state.free?.();
-      slots.forget(asker);
+      slots.forget(begin);
     },
   };
-  const asker = { kind, onFree: () => begin() };
   const begin = (): void => {
-    state.free = slots.take(asker);
+    state.free = kind === 'analysis' ? slots.beginAnalysis(begin) : slots.begin();
     if (state.free !== undefined) begun.push(kind);
   };
   begin();
@@ -52,7 +54,7 @@ describe('the slots of a process', () => {
     expect(begun).toHaveLength(5);
     second.end();
     expect(begun).toHaveLength(6);
-    expect(slots.state().running).toEqual({ watch: 0, merge: 0, analysis: 2 });
+    expect(slots.state()).toEqual({ running: 2, analyses: 2, waiting: 0 });
   });
 
   it('let one analysis run, however long a watch goes on', () => {
@@ -76,15 +78,11 @@ describe('the slots of a process', () => {
           const alive: { end: () => void }[] = [];
           for (const { ends, kind } of steps) {
             alive.push(worker(slots, kind, begun));
-            const { running } = slots.state();
-            expect(running.analysis).toBeLessThanOrEqual(count);
+            expect(slots.state().analyses).toBeLessThanOrEqual(count);
             if (ends < alive.length) alive.splice(ends, 1)[0]?.end();
           }
           for (const one of alive) one.end();
-          expect(slots.state()).toEqual({
-            running: { watch: 0, merge: 0, analysis: 0 },
-            waiting: 0,
-          });
+          expect(slots.state()).toEqual({ running: 0, analyses: 0, waiting: 0 });
         },
       ),
       runs(200),
@@ -103,12 +101,12 @@ describe('the slots of a process', () => {
       callTimeoutMs: 20_000,
       idleMs: 10_000,
       onIdle: () => undefined,
-      slots: { of: slots, kind: 'analysis' },
+      slots,
     });
     const view = { type: 'float64', byteOffset: 0, length: 10 } as const;
     const bad: TensorJob = { call: { op: 'histogram', options: { bins: 0 } }, view };
     const good: TensorJob = { call: { op: 'tensorStats', options: {} }, view };
-    const other = slots.take({ kind: 'analysis', onFree: () => undefined });
+    const other = slots.beginAnalysis(() => undefined);
     const waiting = pool.run(good, new ArrayBuffer(80));
     await expect.poll(() => slots.state().waiting).toBe(1);
     expect(pool.state().runningCount).toBe(0);
@@ -122,7 +120,7 @@ describe('the slots of a process', () => {
       'rejected',
       'fulfilled',
     ]);
-    await expect.poll(() => slots.state().running.analysis).toBe(0);
+    await expect.poll(() => slots.state().analyses).toBe(0);
     pool.close();
   });
 });

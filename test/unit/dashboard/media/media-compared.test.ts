@@ -15,7 +15,7 @@ import { baseText, type TextMode } from '../../../../dashboard/media/text/base-t
 import { ImportClient } from '../../../../dashboard/worker/import-client.ts';
 import { hostImports } from '../../../../dashboard/worker/import-host.ts';
 import { offerClient } from '../../../../dashboard/worker/offered-clients.ts';
-import type { Line } from '../../../../dashboard/worker/protocol.ts';
+import type { Line } from '../../../../dashboard/parts/line.ts';
 
 const ports: MessagePort[] = [];
 afterEach(() => {
