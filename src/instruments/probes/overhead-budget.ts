@@ -1,4 +1,5 @@
 /** Chooses how often to probe from what probing costs. */
+import { medianTime } from '../../base/thread/median-time.ts';
 
 /** A choice, for the event that records it. */
 export type CadenceChoice = {
@@ -69,7 +70,8 @@ export class OverheadBudget {
     this.#probes += 1;
     if (this.#probes <= WARM_UP_PROBES) return undefined;
     // What a probe makes the framework do is not in its own time, so steps are compared too, where there are some of both.
-    const plain = this.#plainMs.length >= 3 ? median(this.#plainMs) : Math.max(0, stepMs - ownMs);
+    const plain =
+      this.#plainMs.length >= 3 ? medianTime(this.#plainMs) : Math.max(0, stepMs - ownMs);
     remember(this.#hiddenMs, stepMs - ownMs - plain);
     remember(this.#ownMs, ownMs);
     if ((this.#probes - WARM_UP_PROBES) % PROBES_BETWEEN_CHOICES !== 0) return undefined;
@@ -78,7 +80,7 @@ export class OverheadBudget {
 
   /** What probed steps take beyond what is known, where that is no matter of chance. */
   #certainlyHidden(): number {
-    const hidden = median(this.#hiddenMs);
+    const hidden = medianTime(this.#hiddenMs);
     const spread = spreadOf(this.#hiddenMs) / Math.sqrt(this.#hiddenMs.length);
     const plainSpread = spreadOf(this.#plainMs) / Math.sqrt(Math.max(1, this.#plainMs.length));
     // What was certain once counts until there is none: else the cadence would go back and forth between the two.
@@ -111,16 +113,12 @@ function remember(times: number[], ms: number): void {
 
 /** The mean of times, of which none counts more than some times the median: a pause of the machine is no cost of a probe. */
 function clippedMean(times: readonly number[]): number {
-  const most = CLIPPED * median(times);
+  const most = CLIPPED * medianTime(times);
   return times.reduce((sum, ms) => sum + Math.min(ms, most), 0) / Math.max(1, times.length);
 }
 
 /** The standard deviation that the median of absolute deviations stands for. */
 function spreadOf(times: readonly number[]): number {
-  const middle = median(times);
-  return 1.4826 * median(times.map((ms) => Math.abs(ms - middle)));
-}
-
-function median(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+  const middle = medianTime(times);
+  return 1.4826 * medianTime(times.map((ms) => Math.abs(ms - middle)));
 }

@@ -2,6 +2,7 @@
  * Hands the tensors of a probed step to the workers, without a promise for each and without a turn of the event loop: each is copied once,
  * all are told of by one wake-up, and what was found is told when the training thread next passes by.
  */
+import { medianTime } from '../../base/thread/median-time.ts';
 import type { TensorData } from '../kernel.ts';
 import type { Kernels } from './kernels.ts';
 import { StepParts } from './step-parts.ts';
@@ -119,8 +120,8 @@ export class StepHandOver {
     this.#crew.publish();
     this.#lostMs.push(performance.now() - began - savedMs);
     if (this.#lostMs.length < STEPS) return;
-    const median = this.#lostMs.toSorted((a, b) => a - b)[STEPS >> 1] ?? 0;
-    if (this.#costs !== undefined && median > 0) this.#waits = PARTS_TO_WAIT;
+    const lostMs = medianTime(this.#lostMs);
+    if (this.#costs !== undefined && lostMs > 0) this.#waits = PARTS_TO_WAIT;
     this.#lostMs = [];
   }
 

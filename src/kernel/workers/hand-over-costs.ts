@@ -2,6 +2,7 @@
  * What it costs a caller to hand data to a worker, and to compute on the spot: measured once on the machine at hand, and again with
  * every call. It decides which of the two a call does, so that no caller is blocked for longer than it would be without workers.
  */
+import { medianTime } from '../../base/thread/median-time.ts';
 
 /** What has been measured, and what follows from it. */
 export type HandOverDiagnostics = {
@@ -132,14 +133,14 @@ export class HandOverCosts {
     const known = this.#computed.get(classOf(cost));
     return known === undefined || known.length === 0
       ? cost / this.#kernelBytesPerMs
-      : cost * median(known);
+      : cost * medianTime(known);
   }
 
   #awayMs(sizeBytes: number): number {
     const known = this.#handedOver.get(classOf(sizeBytes));
     return known === undefined || known.length === 0
       ? this.#handOverMs + sizeBytes / this.#copyBytesPerMs
-      : sizeBytes * median(known);
+      : sizeBytes * medianTime(known);
   }
 }
 
@@ -153,10 +154,6 @@ function remember(known: Map<number, number[]>, bytes: number, ms: number): void
   known.set(classOf(bytes), list);
   list.push(ms / Math.max(1, bytes));
   if (list.length > MEMORY) list.shift();
-}
-
-function median(list: readonly number[]): number {
-  return list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
 }
 
 /** The shortest time of several: the first ones run code that is not compiled yet. */
