@@ -78,13 +78,25 @@ function exportsOf(file, seen = new Set()) {
   return names;
 }
 
+/** The exported names of an entry, values and types, each with whether it has a comment. */
+function namesOfEntry(entry) {
+  const names = exportsOf(join(types, sourceOf(entry).replace(/\.ts$/, '.d.ts')));
+  if (names.size === 0) throw new Error(`${entry}.d.ts exports nothing: the check reads nothing`);
+  return names;
+}
+
 /** `entry: name` of every exported name without a comment. */
 export function undocumentedNames() {
-  return ENTRIES.flatMap((entry) => {
-    const names = exportsOf(join(types, sourceOf(entry).replace(/\.ts$/, '.d.ts')));
-    if (names.size === 0) throw new Error(`${entry}.d.ts exports nothing: the check reads nothing`);
-    return [...names].filter(([, isKnown]) => !isKnown).map(([name]) => `${entry}: ${name}`);
-  });
+  return ENTRIES.flatMap((entry) =>
+    [...namesOfEntry(entry)].filter(([, isKnown]) => !isKnown).map(([name]) => `${entry}: ${name}`),
+  );
+}
+
+/** The exported names of each entry, values and types, in order. */
+export function publicNames() {
+  return Object.fromEntries(
+    ENTRIES.map((entry) => [entry, [...namesOfEntry(entry).keys()].map(String).toSorted()]),
+  );
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1])).href) {
