@@ -3,14 +3,16 @@
  * while several tabs write to one run. The profile stays.
  *
  * A kill in the middle of a write leaves a part of a frame at the end of a file. Of itself this is rare; here it is so after every kill
- * of the browser, in every file. Nothing may be lost then either, nor be there twice. The
- * names of the files, which Chromium has in LevelDB, are left as they are: see docs/decisions/0094-files-in-a-browser.md.
+ * of the browser, in every file, and in the LevelDB in which Chromium has the names of the files (see src/store/opfs/opfs-names.ts).
+ * Nothing may be lost then either, nor be there twice. IndexedDB goes the same way beside it, with half a record in its own LevelDB.
  */
 import { appendFile, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { casesOf } from '../support/long.ts';
 import { isWhole, rounds } from '../support/property.ts';
+import { leaveHalfARecord } from './half-a-record.ts';
 import { openMortalPage, type MortalPage } from './mortal-page.ts';
 
 const ROUNDS = rounds(isWhole ? 6 : 2);
@@ -23,15 +25,17 @@ const HALF_A_FRAME = Buffer.from([0x51, 0x4b, 0x46, 0x31, 64, 0, 0, 0, 0, 1, 0, 
 
 let mortal: MortalPage;
 
-beforeAll(async () => {
+beforeEach(async () => {
   mortal = await openMortalPage('test/kill/kill-page.ts');
 }, 120_000);
 
-afterAll(() => mortal?.close());
+afterEach(() => mortal?.close());
 
-test(
-  `${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`,
-  async () => {
+test.each(casesOf(['opfs', 'idb'], 1))(
+  `%s: ${ROUNDS} times the plug is pulled: what was acknowledged is there exactly once`,
+  async (kind) => {
+    const openPage = (): Promise<Page> =>
+      mortal.browser.openPage(`${mortal.origin}/?${kind}`, 'quarkKill');
     const acknowledged: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const tabs: Page[] = [];
@@ -60,7 +64,9 @@ test(
         for (const page of others) await page.close();
       } else {
         await mortal.browser.kill();
-        await leaveHalfAFrame();
+        if (kind === 'opfs') await leaveHalfAFrame();
+        for (const folder of ['File System', 'IndexedDB'])
+          await leaveHalfARecord(join(mortal.profile, 'Default', folder));
       }
       expect(lines.filter((line) => line.startsWith('failed'))).toEqual([]);
       acknowledged.push(...lines);
@@ -74,10 +80,6 @@ test(
   },
   ROUNDS * 40_000,
 );
-
-function openPage(): Promise<Page> {
-  return mortal.browser.openPage(`${mortal.origin}/?opfs`, 'quarkKill');
-}
 
 async function crash(page: Page): Promise<void> {
   const crashed = page.waitForEvent('crash');

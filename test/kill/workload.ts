@@ -12,14 +12,14 @@ const MERGE_EVERY = 12;
 const BLOB_EVERY = 25;
 const LARGE_BLOB_BYTES = 300_000;
 
-/** Says that a batch (`batch WRITER NUMBER`) or a blob (`blob SHA256`) is safe. */
+/** Says that a run with a batch (`run WRITER`), a batch (`batch WRITER NUMBER`) or a blob (`blob SHA256`) is safe. */
 export type Acknowledge = (line: string) => void;
 
 /** Makes the run if it is not there. */
-export async function prepareRun(store: Store): Promise<void> {
-  if ((await store.findRun(RUN_ID)) !== undefined) return;
+export async function prepareRun(store: Store, id: string = RUN_ID): Promise<void> {
+  if ((await store.findRun(id)) !== undefined) return;
   await store.createRun({
-    id: RUN_ID,
+    id,
     projectId: 'project',
     projectName: 'kill',
     status: 'running',
@@ -35,6 +35,10 @@ export async function workForever(
   writerId: string,
   acknowledge: Acknowledge,
 ): Promise<never> {
+  const own = ownRunOf(writerId);
+  await prepareRun(store, own);
+  await store.appendSegments([segmentFor(writerId, 0, own)]);
+  acknowledge(`run ${writerId}`);
   for (let next = 0; ;) {
     const count = 1 + (next % 3);
     const segments = Array.from({ length: count }, (_, i) => segmentFor(writerId, next + i));
@@ -74,6 +78,7 @@ export async function inspect(store: Store, acknowledged: readonly string[]): Pr
   for (const line of new Set(acknowledged)) {
     const [kind, name = '', batch = ''] = line.split(' ');
     if (kind === 'batch' && !found.has(`${name} ${batch}`)) wrong.push(`${line} is lost`);
+    if (kind === 'run' && !(await hasOwnRun(store, name))) wrong.push(`${line} is lost`);
     if (kind === 'blob' && (await store.getBlob(name)) === undefined) wrong.push(`${line} is lost`);
   }
   return wrong;
@@ -102,11 +107,27 @@ async function mergeOwn(store: Store, writerId: string): Promise<void> {
   await store.reclaimSpace();
 }
 
-function segmentFor(writerId: string, batchNumber: number): NewSegment {
+function ownRunOf(writerId: string): string {
+  return `${RUN_ID}_${writerId}`;
+}
+
+async function hasOwnRun(store: Store, writerId: string): Promise<boolean> {
+  const runId = ownRunOf(writerId);
+  if ((await store.findRun(runId)) === undefined) return false;
+  const live = await store.listSegments({ runId, table: TABLE });
+  const [read, ...more] = await store.readSegments(live);
+  return (
+    read?.kind === 'bytes' &&
+    more.length === 0 &&
+    sameBytes(read.bytes, segmentFor(writerId, 0).bytes)
+  );
+}
+
+function segmentFor(writerId: string, batchNumber: number, runId: string = RUN_ID): NewSegment {
   const bytes = contentOf(nameOf({ writerId, batchNumber }), sizeOf(batchNumber));
   return {
     manifest: {
-      runId: RUN_ID,
+      runId,
       table: TABLE,
       writerId,
       batchNumber,

@@ -1,9 +1,10 @@
 /** Blobs: a file for each, and in the first shard what blobs there are. */
+import { SessionStoreError } from '../../base/errors.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
 import { hasNewArtifacts, type BlobSweeps } from '../blob-sweep.ts';
 import { compareText } from '../run-rules.ts';
 import type { Store } from '../store.ts';
-import { openedAlone, removed, type FolderEntry } from './opfs-files.ts';
+import { isNamed, openedAlone, removed, type FolderEntry } from './opfs-files.ts';
 import { type RootChange } from './opfs-root.ts';
 
 import type { OpfsCore } from './opfs-core.ts';
@@ -35,8 +36,15 @@ export class OpfsBlobs {
     );
     if (!isThere) return undefined;
     const folder = await this.#blobs();
-    const file = await (await folder.getFileHandle(sha256, { create: true })).getFile();
-    const bytes = new Uint8Array(await file.slice(0, file.size).arrayBuffer());
+    const bytes = await bytesOf(folder, sha256);
+    if (bytes === undefined) {
+      // It may have been dropped meanwhile.
+      const isStillThere = await this.#core.root.read(() =>
+        this.#core.root.state.tables.blobs.has(sha256),
+      );
+      if (isStillThere) throw this.#isLost(sha256);
+      return undefined;
+    }
     await checkStoredBlob(sha256, bytes, this.#core.parts.uri);
     return bytes;
   };
@@ -72,6 +80,15 @@ export class OpfsBlobs {
       await this.#core.removeLeaving('blob/', (sha256) => removed(folder, sha256));
       return dropped;
     });
+
+  #isLost(sha256: string): SessionStoreError {
+    const { uri } = this.#core.parts;
+    return new SessionStoreError(
+      'corrupt',
+      `The file of blob ${sha256} in ${uri} is missing. Put the blob again to repair it.`,
+      { details: { sha256, where: uri } },
+    );
+  }
 
   async #blobs(): Promise<FolderEntry> {
     return this.#core.parts.folder.getDirectoryHandle('blobs', { create: true });
@@ -119,4 +136,18 @@ function isSame(
   const there = new Uint8Array(size);
   file.read(there, { at: 0 });
   return there.every((byte, i) => byte === bytes[i]);
+}
+
+/** The bytes of a blob; undefined where its file is missing. */
+async function bytesOf(
+  folder: FolderEntry,
+  sha256: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    const file = await (await folder.getFileHandle(sha256)).getFile();
+    return new Uint8Array(await file.slice(0, file.size).arrayBuffer());
+  } catch (error) {
+    if (isNamed(error, 'NotFoundError')) return undefined;
+    throw error;
+  }
 }

@@ -36,6 +36,8 @@ export interface FileLocks {
     options: { readonly mode: LockMode },
     work: () => Promise<T>,
   ): Promise<T>;
+  /** Whether any thread of the site has the lock of this name. */
+  isTaken(name: string): Promise<boolean>;
 }
 
 /** Whether the browser threw an error of this name. */

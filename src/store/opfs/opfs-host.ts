@@ -15,6 +15,7 @@ import {
   type EngineReply,
   type EngineRequest,
 } from './opfs-messages.ts';
+import { safeNames, settledFolder } from './opfs-names.ts';
 
 /** The folder of all stores of a site. */
 const STORES = 'quark-sdk';
@@ -23,7 +24,11 @@ type Opened = {
   readonly engine: OpfsEngine;
   readonly uri: string;
   readonly channel: BroadcastChannel;
+  /** Calls under way. */
+  readonly running: Set<Promise<unknown>>;
 };
+
+let settle: (() => Promise<void>) | undefined;
 
 /** Makes this dedicated worker the one of the store. Called once, by the worker's entry file. */
 export function exposeEngines(): void {
@@ -46,26 +51,50 @@ async function answer(
     if ('open' in request) {
       const opening = openEngine(request.open);
       engines.set(number, opening);
-      await opening;
+      try {
+        await opening;
+      } catch (error) {
+        engines.delete(number);
+        throw error;
+      }
       return { id, value: undefined };
     }
     const opened = await engines.get(number);
     if (opened === undefined) throw new Error(`No engine ${number}.`);
     const { args, call, nowMs } = request;
     opened.engine.setTime(nowMs);
-    try {
-      const { engine } = opened;
-      return { id, value: await (call === 'close' ? engine.close() : engine.call(call, args)) };
-    } catch (error) {
-      throw storeFailure(error, opened.uri);
-    } finally {
-      if (call === 'close') {
-        opened.channel.close();
-        engines.delete(number);
-      }
+    if (call === 'close') {
+      engines.delete(number);
+      await closeEngine(opened);
+      return { id, value: undefined };
     }
+    return { id, value: await callEngine(opened, () => opened.engine.call(call, args)) };
   } catch (error) {
     return { id, error: sendOpfsError(error) };
+  }
+}
+
+async function callEngine(opened: Opened, work: () => unknown): Promise<unknown> {
+  const working = (async () => work())();
+  opened.running.add(working);
+  try {
+    return await working;
+  } catch (error) {
+    throw storeFailure(error, opened.uri);
+  } finally {
+    opened.running.delete(working);
+  }
+}
+
+/** Closes the files once nothing is under way: what goes on would open them again, for as long as the worker lives. */
+async function closeEngine({ channel, engine, running, uri }: Opened): Promise<void> {
+  try {
+    await Promise.allSettled(running);
+    await engine.close();
+  } catch (error) {
+    throw storeFailure(error, uri);
+  } finally {
+    channel.close();
   }
 }
 
@@ -92,7 +121,7 @@ async function openEngine({ create, isFull, name, uri }: EngineAddress): Promise
     channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
       if (typeof data === 'string') engine.release(data).catch(() => undefined);
     });
-    return { engine, uri, channel };
+    return { engine, uri, channel, running: new Set() };
   } catch (error) {
     throw storeFailure(error, uri);
   }
@@ -111,7 +140,13 @@ async function platform(
   try {
     // The check above is that it has what the type of the library leaves out.
     const root = (await storage.getDirectory()) as unknown as FolderEntry;
-    return { root, locks: locks as unknown as FileLocks };
+    const own: FileLocks = {
+      request: (name, options, work) =>
+        locks.request(name, options, work) as ReturnType<typeof work>,
+      isTaken: (name) => locks.request(name, { ifAvailable: true }, async (lock) => lock === null),
+    };
+    settle ??= safeNames(root, own);
+    return { root: settledFolder(root, settle), locks: own };
   } catch (error) {
     throw storeFailure(error, uri);
   }

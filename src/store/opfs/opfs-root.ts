@@ -105,11 +105,11 @@ export class RootState implements ShardState {
     const { deleted, notes, projects, runs } = this.tables;
     const name = projects.get(projectId)?.name;
     if (name === undefined) return [];
-    const isHeld = [...deleted].some(
+    const isTaken = [...deleted].some(
       ([id, { tombstone }]) =>
         id !== leavingRun && tombstone.projectName === name && tombstone.purgedAtMs === undefined,
     );
-    if (isHeld) return [];
+    if (isTaken) return [];
     for (const run of runs.values())
       if (run.projectId === projectId || run.projectName === name) return [];
     const prefix = documentPrefix(projectId);

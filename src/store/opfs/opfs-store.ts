@@ -11,7 +11,7 @@ import { storeClosed } from '../run-rules.ts';
 import type { IndexFeed } from '../run-feed.ts';
 import type { Store, StoreLocation, StoreNotes } from '../store.ts';
 import type { EngineCall } from './opfs-messages.ts';
-import { returnWorker, takeWorker, type EngineWorker } from './opfs-worker.ts';
+import { takeWorker, type WorkerLease } from './opfs-worker.ts';
 
 const DEFAULT_NAME = 'quark';
 const QUERIES = new Set(['', 'synchronous=normal', 'synchronous=full']);
@@ -44,19 +44,25 @@ export async function openOpfsStorage(
       `Node has no origin-private file system, so ${address} cannot be opened. Use "file:DIR".`,
       { details: { uri: address, lacking: 'file system of its own' } },
     );
-  const { engine, worker } = await takeWorker(address);
+  const lease = await takeWorker(address);
   try {
+    const { engine, worker } = lease;
     const create = options.create ?? true;
     await worker.call({ engine, open: { uri: address, name, create, isFull } });
   } catch (error) {
-    returnWorker();
+    lease.giveBack();
     throw error;
   }
-  const driver = new OpfsStore(address, worker, engine, options.clock ?? systemClock);
+  const driver = new OpfsStore(address, lease, options.clock ?? systemClock);
   const store = storeOf(driver);
-  const spill = await followTabs?.(address, store);
-  if (spill !== undefined) driver.spill = spill;
-  return store;
+  try {
+    const spill = await followTabs?.(address, store);
+    if (spill !== undefined) driver.spill = spill;
+    return store;
+  } catch (error) {
+    await store.close().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Reads `opfs:NAME?synchronous=full`. @throws {QuarkError} `invalid_input` */
@@ -71,17 +77,15 @@ class OpfsStore implements StoreDriver {
   readonly uri: string;
   readonly location: StoreLocation;
   readonly isWritable = true;
-  readonly #worker: EngineWorker;
-  readonly #engine: number;
+  readonly #lease: WorkerLease;
   readonly #clock: Pick<Clock, 'now'>;
   spill?: NonNullable<Awaited<ReturnType<FollowTabs>>>;
   #closing: Promise<void> | undefined;
 
-  constructor(uri: string, worker: EngineWorker, engine: number, clock: Pick<Clock, 'now'>) {
+  constructor(uri: string, lease: WorkerLease, clock: Pick<Clock, 'now'>) {
     this.uri = uri;
     this.location = { storageDir: uri, storeRoot: uri, dbPath: uri };
-    this.#worker = worker;
-    this.#engine = engine;
+    this.#lease = lease;
     this.#clock = clock;
   }
 
@@ -145,11 +149,14 @@ class OpfsStore implements StoreDriver {
   }
 
   async #close(): Promise<void> {
-    await this.spill?.close();
     try {
-      await this.#ask<() => Promise<void>>('close')();
+      await this.spill?.close();
     } finally {
-      returnWorker();
+      try {
+        await this.#ask<() => Promise<void>>('close')();
+      } finally {
+        this.#lease.giveBack();
+      }
     }
   }
 
@@ -159,8 +166,8 @@ class OpfsStore implements StoreDriver {
   ): (...args: Parameters<M>) => ReturnType<M> {
     return (...args) =>
       // Both sides are built together: the answer is that of the method.
-      this.#worker.call({
-        engine: this.#engine,
+      this.#lease.worker.call({
+        engine: this.#lease.engine,
         call,
         args,
         nowMs: this.#clock.now(),

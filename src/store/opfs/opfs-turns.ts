@@ -105,10 +105,8 @@ export class Turns {
       const untilMs = performance.now() + MAX_BURST_MS;
       do {
         const outcomes: Outcome[] = [];
-        for (const one of this.#queues.exclusive.splice(0)) {
-          if (this.#parts.isStale()) await this.#parts.catchUp('exclusive');
-          outcomes.push(await outcomeOf(one));
-        }
+        for (const one of this.#queues.exclusive.splice(0))
+          outcomes.push(await outcomeOf(one, () => this.#readAgain()));
         const mustFlush = outcomes.some(({ error, one }) => error === undefined && one.isDurable);
         const failure = mustFlush ? this.#flush() : undefined;
         for (const outcome of outcomes) settle({ ...outcome, error: outcome.error ?? failure });
@@ -117,6 +115,10 @@ export class Turns {
     } finally {
       this.isInside = false;
     }
+  }
+
+  async #readAgain(): Promise<void> {
+    if (this.#parts.isStale()) await this.#parts.catchUp('exclusive');
   }
 
   /** Whether another change comes right after the last one: a loop that waits for each append. */
@@ -137,8 +139,10 @@ export class Turns {
   }
 }
 
-async function outcomeOf(one: Waiting): Promise<Outcome> {
+/** @param before what has to succeed first: where it fails, this change alone fails, and those beside it are settled */
+async function outcomeOf(one: Waiting, before?: () => Promise<void>): Promise<Outcome> {
   try {
+    await before?.();
     return { one, value: await one.work() };
   } catch (error) {
     return { one, error: error ?? new Error('It failed.') };

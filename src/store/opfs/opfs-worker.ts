@@ -48,6 +48,11 @@ export class EngineWorker {
     });
   }
 
+  /** Whether no call is answered any more. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
   end(): void {
     this.#worker.terminate();
     this.#fail('it was closed');
@@ -62,31 +67,43 @@ export class EngineWorker {
   }
 }
 
-let shared: { readonly worker: Promise<EngineWorker>; users: number } | undefined;
+/** The worker of this thread, with a number for an engine in it. */
+export type WorkerLease = {
+  readonly worker: EngineWorker;
+  readonly engine: number;
+  /** Has to be called once; the last one ends the worker. */
+  giveBack(): void;
+};
+
+type TakenWorker = { readonly worker: Promise<EngineWorker>; users: number };
+
+let shared: TakenWorker | undefined;
 let nextEngine = 0;
 
-/** The worker of this thread, and a number for an engine in it. Give it back with {@link returnWorker}. */
-export async function takeWorker(
-  uri: string,
-): Promise<{ readonly worker: EngineWorker; readonly engine: number }> {
+/** The worker of this thread; another one where the last one has failed. */
+export async function takeWorker(uri: string): Promise<WorkerLease> {
   shared ??= { worker: startWorker(uri), users: 0 };
-  shared.users++;
+  const taken = shared;
+  taken.users++;
   try {
-    return { worker: await shared.worker, engine: nextEngine++ };
+    const worker = await taken.worker;
+    if (!worker.hasFailed) return { worker, engine: nextEngine++, giveBack: () => leave(taken) };
   } catch (error) {
-    returnWorker();
+    leave(taken);
     throw error;
   }
+  leave(taken);
+  if (shared === taken) shared = undefined;
+  return takeWorker(uri);
 }
 
-/** The last one ends the worker. */
-export function returnWorker(): void {
-  if (shared === undefined || --shared.users > 0) return;
-  void shared.worker.then(
+function leave(taken: TakenWorker): void {
+  if (--taken.users > 0) return;
+  if (shared === taken) shared = undefined;
+  void taken.worker.then(
     (worker) => worker.end(),
     () => undefined,
   );
-  shared = undefined;
 }
 
 async function startWorker(uri: string): Promise<EngineWorker> {

@@ -89,6 +89,7 @@ function isOpen(entry: MemoryFile | MemoryFolder): boolean {
 export function memoryLocks(): FileLocks {
   const last = new Map<string, Promise<unknown>>();
   return {
+    isTaken: async (name) => last.has(name),
     request: (name, _options, work) => {
       const mine = (last.get(name) ?? Promise.resolve()).then(work);
       last.set(

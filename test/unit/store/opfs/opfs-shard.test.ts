@@ -104,6 +104,32 @@ describe('shards', () => {
     expect(await valuesOf(open())).toEqual({ x: 3 });
   });
 
+  test('where what others wrote cannot be read again after a failure, each change that waits is told so', async () => {
+    const { files, folder, open } = location();
+    const shard = open();
+    await put(shard, 'x', 1);
+    const [file] = files();
+    if (file === undefined) throw new Error('There is a file.');
+    file.room = file.bytes.byteLength + 10;
+    const entries = folder.entries.bind(folder);
+    const waiting = [put(shard, 'x', 2), put(shard, 'x', 3), put(shard, 'x', 4)];
+    let lists = 0;
+    folder.entries = () => {
+      // The first list is that of the turn; the second one that after the failure.
+      if (++lists === 2) throw new Error('no list');
+      return entries();
+    };
+    const said = await Promise.allSettled(waiting);
+    expect(said.map((one) => (one.status === 'rejected' ? String(one.reason) : 'made'))).toEqual([
+      expect.stringMatching(/10 of/),
+      'Error: no list',
+      expect.stringMatching(/10 of/),
+    ]);
+    file.room = Number.POSITIVE_INFINITY;
+    await put(shard, 'x', 5);
+    expect(await valuesOf(open())).toEqual({ x: 5 });
+  });
+
   test('what was written anew has taken the place of the rest, also for a writer with an open file', async () => {
     const { asked, files, open } = location();
     const [a, b] = [open(), open()];
