@@ -2,7 +2,7 @@
 import { QuarkError } from '../../base/errors.ts';
 import type { PairType, TensorType } from '../kernel.ts';
 import { compileEmbedded, type Modules } from '../twins.ts';
-import { WASM_BASE64 } from './wasm.generated.ts';
+import { wasmBase64 } from './wasm.generated.ts';
 
 type StatsFunction = (
   data: number,
@@ -73,11 +73,11 @@ export type KernelExports = {
 export async function compileKernels({
   relaxedSimd = true,
 }: { readonly relaxedSimd?: boolean } = {}): Promise<Modules> {
-  const fixed = await compileEmbedded(WASM_BASE64);
+  const fixed = await compileEmbedded(wasmBase64());
   if (!relaxedSimd || !hasRelaxedSimd()) return [fixed];
   try {
-    const { WASM_BASE64: text } = await import('./wasm-relaxed.generated.ts');
-    return [fixed, await compileEmbedded(text)];
+    const relaxed = await import('./wasm-relaxed.generated.ts');
+    return [fixed, await compileEmbedded(relaxed.wasmBase64())];
   } catch {
     return [fixed]; // a chunk that cannot be fetched: the other module does all of it
   }

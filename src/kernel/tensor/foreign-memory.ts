@@ -11,7 +11,7 @@ import { hasRelaxedSimd, instantiateKernels } from './abi.ts';
 import { PAIR_SLOTS, SCRATCH_BYTES, SLOT_BYTES, STATS_SLOTS } from './layout.ts';
 import { lendMemory, type LentMemory } from './lent-memory.ts';
 import type { Instance } from './wasm-instance.ts';
-import { WASM_BASE64 } from './wasm.generated.ts';
+import { wasmBase64 } from './wasm.generated.ts';
 
 /** A memory of a framework, and its allocator. */
 export type MemoryOwner = {
@@ -148,11 +148,13 @@ let compilingShared: Promise<void> | undefined;
 
 function compileShared(): Promise<void> {
   return (compilingShared ??= (async () => {
-    const fixed = await WebAssembly.compile(withSharedMemory(await inflateEmbedded(WASM_BASE64)));
+    const fixed = await WebAssembly.compile(withSharedMemory(await inflateEmbedded(wasmBase64())));
     const found = new Map<number, Modules>([[1, [fixed]]]);
     if (hasRelaxedSimd()) {
-      const { WASM_BASE64: text } = await import('./wasm-relaxed.generated.ts');
-      const relaxed = await WebAssembly.compile(withSharedMemory(await inflateEmbedded(text)));
+      const embedded = await import('./wasm-relaxed.generated.ts');
+      const relaxed = await WebAssembly.compile(
+        withSharedMemory(await inflateEmbedded(embedded.wasmBase64())),
+      );
       found.set(2, [fixed, relaxed]);
     }
     sharedModules = found;

@@ -2,7 +2,7 @@
 import { QuarkError } from '../../../base/errors.ts';
 import { Arena } from '../../arena.ts';
 import { compileEmbedded } from '../../twins.ts';
-import { WASM_BASE64 } from './wasm.generated.ts';
+import { wasmBase64 } from './wasm.generated.ts';
 
 /** Some exports of the module: numbers in, a number or nothing out. */
 export type SeriesFunctions = Readonly<Record<string, (...args: number[]) => number | void>>;
@@ -19,7 +19,7 @@ type Instance = { readonly exports: WebAssembly.Exports; readonly arena: Arena }
  * @throws {WebAssembly.CompileError} where SIMD is missing or the page's policy forbids WebAssembly
  */
 export async function compileSeries(): Promise<WebAssembly.Module> {
-  return compileEmbedded(WASM_BASE64);
+  return compileEmbedded(wasmBase64());
 }
 
 /** The series kernels of one thread. Not reentrant: `work` must not call {@link SeriesModule.use}. */
