@@ -18,6 +18,7 @@ import {
   inlineWorker,
   inChunks,
   librarySeams,
+  oneFile,
   pageSeams,
   sourceSeams,
 } from './scripts/vite-plugins.ts';
@@ -73,7 +74,7 @@ const CHUNKS = [
  * minifying would drop the comments by which bundlers know what to leave alone.
  */
 const library: ViteUserConfig = {
-  plugins: [inlineWorker(), librarySeams(), pureInitialisers()],
+  plugins: [inlineWorker(), librarySeams(), pureInitialisers(), oneFile()],
   publicDir: false,
   build: {
     target: 'es2022',

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 export const ENTRIES = Object.keys(manifest.exports)
-  .filter((name) => !name.endsWith('.json'))
+  // Settings, and the build in one file, which has no chunks.
+  .filter((name) => !/\.js(?:on)?$/.test(name))
   .map((name) => (name === '.' ? 'index' : name.slice(2)));
 
 /** The source of an entry, in `src/`: that of `store/testing` is `store-testing.ts`. */

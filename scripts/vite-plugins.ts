@@ -72,6 +72,9 @@ const PROGRAMS: readonly Pick<WorkerSpec, 'entry' | 'inlineId'>[] = [
 ];
 const INLINED = [...WORKERS, ...PROGRAMS];
 
+/** What a page has instead of the parts of Node. */
+const NO_NODE = `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
+
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
 const hidden = (name: string): string =>
   `((file, base) => new URL(file, base))('./${name}', import.meta.url)`;
@@ -134,7 +137,7 @@ export function sourceSeams(): Plugin {
       const node =
         this.environment.config.consumer === 'server'
           ? `import(${JSON.stringify(here('src/node-platform.ts'))}).then((found) => found.default)`
-          : `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
+          : NO_NODE;
       return { code: code.replaceAll('__QUARK_IMPORT_NODE__()', node), map: null };
     },
   };
@@ -147,10 +150,7 @@ export function pageSeams(): Plugin {
     enforce: 'pre',
     transform(code, id) {
       if (!id.startsWith(here('src/')) || !code.includes('__QUARK_')) return undefined;
-      let filled = code.replaceAll(
-        '__QUARK_IMPORT_NODE__()',
-        `Promise.reject(new Error('The Node entry was asked for in a browser.'))`,
-      );
+      let filled = code.replaceAll('__QUARK_IMPORT_NODE__()', NO_NODE);
       for (const { file, newSeam } of WORKERS) {
         const path = relative(dirname(id), here(`dist/${file}`));
         filled = filled.replaceAll(
@@ -160,6 +160,58 @@ export function pageSeams(): Plugin {
       }
       return { code: filled, map: null };
     },
+  };
+}
+
+/** \`dist/quark.min.js\`: recording in one file, which starts its workers from the texts that it has. */
+export function oneFile(): Plugin {
+  return {
+    name: 'quark:one-file',
+    async generateBundle() {
+      const built = await build({
+        configFile: false,
+        root: here(''),
+        logLevel: 'error',
+        plugins: [inlineWorker(), withoutNode(), withoutFiles()],
+        build: {
+          write: false,
+          target: 'es2022',
+          lib: { entry: here('src/one-file.ts'), formats: ['es'], fileName: 'quark' },
+          rolldownOptions: { output: { codeSplitting: false, minify: true } },
+        },
+      });
+      const [output] = [built].flat() as Rolldown.RolldownOutput[];
+      const [file, ...rest] = output?.output ?? [];
+      if (file === undefined || rest.length > 0 || file.imports.length > 0)
+        throw new Error('quark.min.js must become one file without imports: see what it pulls in.');
+      this.emitFile({ type: 'asset', fileName: 'quark.min.js', source: file.code });
+    },
+  };
+}
+
+function withoutNode(): Plugin {
+  return {
+    name: 'quark:without-node',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.startsWith(here('src/')) || !code.includes('__QUARK_IMPORT_NODE__()'))
+        return undefined;
+      return { code: code.replaceAll('__QUARK_IMPORT_NODE__()', NO_NODE), map: null };
+    },
+  };
+}
+
+/** The store in files of a browser, with the text of its worker, is a tenth of all: one who needs it imports the package. */
+const NO_FILES = `
+import { QuarkError } from '${here('src/base/errors.ts')}';
+export const openOpfsStorage = async (uri) => {
+  throw new QuarkError('unsupported', \`\${uri} needs the store in files, which quark.min.js lacks: import quark-sdk instead.\`);
+};`;
+
+function withoutFiles(): Plugin {
+  return {
+    name: 'quark:without-files',
+    load: (id) => (id === here('src/store/opfs/opfs-store.ts') ? NO_FILES : undefined),
   };
 }
 
