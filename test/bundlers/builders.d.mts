@@ -2,3 +2,4 @@
 export type Builder = (root: string, out: string) => Promise<string>;
 export declare const BUILDERS: Readonly<Record<string, Builder>>;
 export declare const WITHOUT_NODE: Readonly<Record<string, Builder>>;
+export declare const BUN: string;

@@ -1,5 +1,15 @@
 // Bundlers that make one file of a server, with everything in it. Each builds `main.js` of a project as a user would, and gives the file.
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The program of Bun, which its package fetches for the platform. */
+const [SYSTEM, PROCESSOR] = [process.platform, process.arch].map(
+  (name) => ({ win32: 'windows', arm64: 'aarch64' })[name] ?? name,
+);
+export const BUN = fileURLToPath(
+  new URL(`node_modules/@oven/bun-${SYSTEM}-${PROCESSOR}/bin/bun`, import.meta.url),
+);
 
 /** Vite comes with the repository, as webpack does; the others are installed in this folder. */
 const vite = async (root, out) => {
@@ -75,6 +85,23 @@ const rollup = (settings) => async (root, out) => {
   return join(out, 'main.mjs');
 };
 
+const bun = async (root, out) => {
+  const outfile = join(out, 'main.mjs');
+  execFileSync(
+    BUN,
+    [
+      'build',
+      join(root, 'main.js'),
+      '--target=node',
+      '--format=esm',
+      '--external=libsql',
+      `--outfile=${outfile}`,
+    ],
+    { cwd: root, stdio: 'pipe' },
+  );
+  return outfile;
+};
+
 /** By name, with what the user sets. */
 export const BUILDERS = {
   'Vite, build.ssr with ssr.noExternal': vite,
@@ -83,6 +110,7 @@ export const BUILDERS = {
   'esbuild, platform node, esm': esbuild('esm'),
   'esbuild, platform node, cjs': esbuild('cjs'),
   'Rollup, exportConditions node': rollup({ exportConditions: ['node'] }),
+  'Bun, target node, libsql external': bun,
 };
 
 /** Bundled as for a page: the program says which setting is lacking. */

@@ -28,8 +28,8 @@ export const SERVER = `
     await store.close();
     const pool = await createKernels({ inlineBytes: 0 });
     const { mean } = await pool.tensorStats(new Float32Array(5000).fill(2));
-    const hasWorker = pool.diagnostics().workerMode !== 'none';
-    return { values: [...values], isWhole, isMerged, mean, hasWorker };
+    const { kernel, workerMode } = pool.diagnostics();
+    return { values: [...values], isWhole, isMerged, mean, kernel, hasWorker: workerMode !== 'none' };
   }
 
   main(process.argv[2])
@@ -43,14 +43,19 @@ export const RECORDED = {
   isWhole: true,
   isMerged: true,
   mean: 2,
+  kernel: 'wasm',
   hasWorker: true,
 };
 
 /** Builds the server and runs what was built. */
-export async function runBundled(project: Consumer, build: Builder): Promise<unknown> {
+export async function runBundled(
+  project: Consumer,
+  build: Builder,
+  runtime: string = process.execPath,
+): Promise<unknown> {
   const out = join(project.root, 'out');
   const file = await build(project.root, out);
-  const ended = spawnSync(process.execPath, [file, join(out, 'data')], {
+  const ended = spawnSync(runtime, [file, join(out, 'data')], {
     cwd: project.root,
     encoding: 'utf8',
     timeout: 60_000,
