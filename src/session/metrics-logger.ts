@@ -190,45 +190,23 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   #push(metric: string, value: number, options: LogMetricOptions | undefined): MetricRecord {
-    const { step, epoch, timestamp } = options ?? NO_OPTIONS;
     const key = this.#keyOf(metric, options);
-    let stepNumber = step === undefined || step === null ? Number.NaN : checkIndex('step', step);
-    const epochNumber =
-      epoch === undefined || epoch === null ? Number.NaN : checkIndex('epoch', epoch);
-    if (stepNumber !== stepNumber && epochNumber !== epochNumber)
-      stepNumber = this.#defaultStep(key.key, options);
-    else if (options?.position !== undefined) throw hasPosition(options.position);
-    const timeMs =
-      timestamp === undefined ? this.#handle.clock.now() : checkInstant('timestamp', timestamp);
-    let notes: MetricNotes | null = null;
-    let metadataText: string | null = null;
-    if (isGiven(options?.description) || isGiven(options?.metadata)) {
-      const description = isGiven(options?.description)
-        ? checkText('description', options.description)
-        : null;
-      if (isGiven(options?.metadata)) metadataText = encodeJsonObject('metadata', options.metadata);
-      notes = {
-        description,
-        metadata: metadataText === null ? null : freezeJson(JSON.parse(metadataText) as JsonObject),
-      };
-    }
+    const given = indexOf('step', options?.step);
+    const epoch = indexOf('epoch', options?.epoch);
+    const step = this.#stepOf(key.key, given, epoch, options);
+    const timeMs = this.#timeOf(options);
+    const texts = textsOf(options);
     this.#checkValue(key.key, value);
-    const aggregator = this.#aggregators.get(key.id);
-    const isAdmitted = this.#admit(aggregator);
-    if (value - value !== 0) this.#countNonFinite(key, value, stepNumber, epochNumber);
-    if (aggregator !== undefined) aggregator.add(value, stepNumber, epochNumber, timeMs);
-    else if (isAdmitted) {
-      this.#buffer.push(key.id, value, stepNumber, epochNumber, timeMs);
-      if (notes !== null) this.#buffer.annotate(notes.description, metadataText);
-    }
+    const isStored = this.#store(key, value, step, epoch, timeMs);
+    if (isStored && texts !== null) this.#buffer.annotate(texts.description, texts.metadata);
     return new MetricRecord(
       this.#handle.runId,
       key,
       value,
-      stepNumber === stepNumber ? stepNumber : null,
-      epoch ?? null,
+      step === step ? step : null,
+      options?.epoch ?? null,
       timeMs,
-      notes,
+      texts === null ? null : notesOf(texts),
       null,
     );
   }
@@ -242,13 +220,39 @@ export class MetricsLogger implements AsyncDisposable {
     // A Map or an array would pass for an object without metrics, or with metrics called 0, 1, 2.
     if (typeof values !== 'object' || values === null || Symbol.iterator in values)
       throw invalidInput('values', values, 'a plain object of metric names and numbers');
-    const at = { ...options, timestamp: options?.timestamp ?? this.#handle.clock.now() };
-    const entries = Object.entries(values);
-    for (const [metric, value] of entries) {
-      this.#checkValue(this.#keyOf(metric, options).key, value);
-    }
-    for (const [metric, value] of entries) this.#add(metric, value, at);
+    if (threadTime.readers > 0) sampled('log', () => this.#pushMany(values, options));
+    else this.#pushMany(values, options);
     this.#writer.added();
+  }
+
+  /** As {@link #push}, without a record of each; what is of the moment is checked once. */
+  #pushMany(values: Readonly<Record<string, number>>, options: LogMetricOptions | undefined): void {
+    const metrics = Object.keys(values);
+    const keys = metrics.map((metric) => this.#keyOf(metric, options));
+    keys.forEach(({ key }, i) => this.#checkValue(key, values[metrics[i] ?? '']));
+    const [first] = keys;
+    if (first === undefined) return;
+    const given = indexOf('step', options?.step);
+    const epoch = indexOf('epoch', options?.epoch);
+    const step = this.#stepOf(first.key, given, epoch, options);
+    const timeMs = this.#timeOf(isGiven(options?.timestamp) ? options : undefined);
+    const texts = textsOf(options);
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i] ?? first;
+      const value = values[metrics[i] ?? ''] ?? Number.NaN;
+      const isStored = this.#store(key, value, step, epoch, timeMs);
+      if (isStored && texts !== null) this.#buffer.annotate(texts.description, texts.metadata);
+    }
+  }
+
+  /** Puts a sample where it belongs; whether it has a row of its own. */
+  #store(key: MetricKey, value: number, step: number, epoch: number, timeMs: number): boolean {
+    const aggregator = this.#aggregators.get(key.id);
+    const isAdmitted = this.#admit(aggregator);
+    if (value - value !== 0) this.#countNonFinite(key, value, step, epoch);
+    if (aggregator !== undefined) aggregator.add(value, step, epoch, timeMs);
+    else if (isAdmitted) this.#buffer.push(key.id, value, step, epoch, timeMs);
+    return isAdmitted;
   }
 
   /**
@@ -278,17 +282,12 @@ export class MetricsLogger implements AsyncDisposable {
       options.timestamp === undefined
         ? this.#handle.clock.now()
         : checkInstant('timestamp', options.timestamp);
-    const aggregator = this.#aggregators.get(key.id);
     for (let i = 0; i < values.length; i++) {
       const value = values[i] ?? Number.NaN;
       const step = steps[i] ?? Number.NaN;
       const epoch = options.epochs?.[i] ?? Number.NaN;
-      const isAdmitted = this.#admit(aggregator);
-      if (value - value !== 0) this.#countNonFinite(key, value, step, epoch);
-      if (aggregator !== undefined) aggregator.add(value, step, epoch, timeMs);
-      if (aggregator !== undefined || !isAdmitted) continue;
-      this.#buffer.push(key.id, value, step, epoch, timeMs);
-      if ((i & COLUMN_CHUNK) === COLUMN_CHUNK) this.#writer.added();
+      const isStored = this.#store(key, value, step, epoch, timeMs);
+      if (isStored && (i & COLUMN_CHUNK) === COLUMN_CHUNK) this.#writer.added();
     }
     this.#writer.added();
   }
@@ -421,12 +420,24 @@ export class MetricsLogger implements AsyncDisposable {
     return text;
   }
 
-  /** The step of a sample that was given none; NaN where it is to have none. */
-  #defaultStep(key: string, options: LogMetricOptions | undefined): number {
-    if (options?.position === undefined) {
-      const { step } = this.#handle;
-      if (step === undefined) throw needsPosition(key);
+  /** Milliseconds of the moment of a sample. */
+  #timeOf(options: LogMetricOptions | undefined): number {
+    const timestamp = options?.timestamp;
+    return timestamp === undefined
+      ? this.#handle.clock.now()
+      : checkInstant('timestamp', timestamp);
+  }
+
+  /** The step of a sample, that of the session where neither it nor an epoch is given; NaN where it is to have none. */
+  #stepOf(key: string, step: number, epoch: number, options: LogMetricOptions | undefined): number {
+    if (step === step || epoch === epoch) {
+      if (options?.position !== undefined) throw hasPosition(options.position);
       return step;
+    }
+    if (options?.position === undefined) {
+      const { step: current } = this.#handle;
+      if (current === undefined) throw needsPosition(key);
+      return current;
     }
     if (options.position !== 'none') throw hasPosition(options.position);
     return Number.NaN;
@@ -479,6 +490,30 @@ function checkIndex(field: string, value: number): number {
   if (!Number.isSafeInteger(value) || value < 0)
     throw invalidInput(field, value, 'a non-negative integer');
   return value;
+}
+
+/** The same where one is given; else NaN. */
+function indexOf(field: string, value: number | null | undefined): number {
+  return value === undefined || value === null ? Number.NaN : checkIndex(field, value);
+}
+
+/** Checked texts of a sample; null where it has none. */
+type Texts = { readonly description: string | null; readonly metadata: string | null };
+
+function textsOf(options: LogMetricOptions | undefined): Texts | null {
+  const hasDescription = isGiven(options?.description);
+  const hasMetadata = isGiven(options?.metadata);
+  if (!hasDescription && !hasMetadata) return null;
+  return {
+    description: hasDescription ? checkText('description', options?.description) : null,
+    metadata: hasMetadata ? encodeJsonObject('metadata', options?.metadata) : null,
+  };
+}
+
+/** The texts as a record has them. */
+function notesOf({ description, metadata }: Texts): MetricNotes {
+  const own = metadata === null ? null : freezeJson(JSON.parse(metadata) as JsonObject);
+  return { description, metadata: own };
 }
 
 function checkColumn(field: string, column: ArrayLike<number>, length: number): void {
