@@ -14,6 +14,11 @@ export type NewRow<C extends TableColumns> = {
   readonly [K in Exclude<keyof C, 'runId' | 'sequence' | 'timestamp'>]: OrTyped<RowOf<C>[K]>;
 } & { readonly timestamp: string | number };
 
+/** A row whose fields are set anew for the next one: a writer has taken its values when `add` returns. */
+export type MutableRow<C extends TableColumns> = {
+  -readonly [K in keyof NewRow<C>]: NewRow<C>[K];
+};
+
 type OrTyped<T> = T extends readonly number[] ? T | Float64Array : T;
 
 /** Writes rows given as objects. Unless told otherwise, its owner is attached to the session and drains and closes it. */

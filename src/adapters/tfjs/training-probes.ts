@@ -105,8 +105,8 @@ export class TrainingProbes {
   /** Goes off the model and writes what was found. */
   async end(): Promise<void> {
     this.#takeOff();
-    await this.#hooks?.flush();
-    await this.#parameters?.flush();
+    await this.#hooks?.drain();
+    await this.#parameters?.drain();
   }
 
   async close(): Promise<void> {

@@ -12,7 +12,13 @@ import {
   type ProbeStatus,
   type ProbeStepOptions,
 } from './instrument.ts';
-import { DeadUnits, isSamePoint, layerRow, type LayerFinding } from './layer-rows.ts';
+import {
+  blankLayerRow,
+  DeadUnits,
+  isSamePoint,
+  setLayerRow,
+  type LayerFinding,
+} from './layer-rows.ts';
 import type { CapturePoint, LayerWatch, ModelSource, TensorRef } from './model-source.ts';
 import type { ProbeWork } from './probe-work.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
@@ -40,6 +46,7 @@ export class HookEngine implements AsyncDisposable {
   readonly #instrument: Instrument;
   readonly #writer: RecordWriter<typeof layerSummaryTable.columns>;
   readonly #deadUnits: DeadUnits;
+  readonly #row = blankLayerRow();
   /** Layers whose saturation is counted. */
   readonly #saturating: ReadonlySet<number>;
   readonly #watch: { -readonly [K in keyof LayerWatch]: LayerWatch[K] };
@@ -201,6 +208,11 @@ export class HookEngine implements AsyncDisposable {
     return this.#writer.flush();
   }
 
+  /** {@link flush} without the summaries. @internal */
+  drain(): Promise<void> {
+    return writeFor(this.#instrument.handle, () => this.#drain());
+  }
+
   /** Layer summaries of the run, after a flush when the engine is open. @throws {QuarkError} `invalid_input` */
   async read(filter: LayerSummaryFilter = {}): Promise<readonly LayerSummaryRecord[]> {
     const { handle } = this.#instrument;
@@ -295,9 +307,11 @@ export class HookEngine implements AsyncDisposable {
         unitAxis: isForward ? unitAxisOf(shape, layer.unitAxis ?? -1) : null,
         histogram: null,
       };
-      open.work.summarize(tensor, request, (summary) => {
-        finding.summary = summary;
-      });
+      open.work.timed(() =>
+        open.work.summarize(tensor, request, (summary) => {
+          finding.summary = summary;
+        }),
+      );
       // A gradient of a gradient passes a layer twice; the last pass is that of the loss itself.
       const earlier = isForward
         ? -1
@@ -322,8 +336,8 @@ export class HookEngine implements AsyncDisposable {
     const timestamp = this.#instrument.timestamp();
     this.#instrument.finish(open.position, open.beganMs, open.work, () => {
       for (const finding of open.findings) {
-        const row = layerRow(open.position, timestamp, finding, this.#deadUnits);
-        if (row !== undefined) this.#writer.add(row);
+        if (setLayerRow(this.#row, open.position, timestamp, finding, this.#deadUnits))
+          this.#writer.add(this.#row);
       }
     });
   }

@@ -32,7 +32,14 @@ import {
   type ParameterDiagnosticsConfig,
   type ParameterSettings,
 } from './parameter-config.ts';
-import { distributionRows, summaryRow, type ParameterFindings } from './parameter-rows.ts';
+import {
+  blankSummaryRow,
+  distributionRows,
+  parameterFacts,
+  setSummaryRow,
+  type ParameterFacts,
+  type ParameterFindings,
+} from './parameter-rows.ts';
 import type { ProbeWork } from './probe-work.ts';
 import { RecordWriter } from '../../session/record-writer.ts';
 
@@ -56,6 +63,9 @@ export class ParameterDiagnostics implements AsyncDisposable {
   readonly #summaries: RecordWriter<typeof parameterSummaryTable.columns>;
   readonly #distributions: RecordWriter<typeof parameterDistributionTable.columns>;
   readonly #retained = new RetainedChanges();
+  readonly #facts: readonly ParameterFacts[];
+  readonly #requests: Readonly<Record<ParameterDistributionType, ReductionRequest>>;
+  readonly #row = blankSummaryRow();
   readonly #watch: { -readonly [K in keyof ParameterWatch]: ParameterWatch[K] };
   #unwatch: () => void;
   #lastStep: number | undefined;
@@ -80,6 +90,12 @@ export class ParameterDiagnostics implements AsyncDisposable {
     this.#instrument = new Instrument(handle, 'parameter_diagnostics', source, settings);
     this.#source = source;
     this.#settings = settings;
+    this.#facts = source.parameters.map(parameterFacts);
+    this.#requests = {
+      value: requestOf(settings, 'value'),
+      gradient: requestOf(settings, 'gradient'),
+      update: requestOf(settings, 'update'),
+    };
     const { troubles } = this.#instrument;
     const wanted = new Set(
       source.parameters.flatMap((parameter, i) => (settings.isWanted(parameter) ? [i] : [])),
@@ -178,6 +194,11 @@ export class ParameterDiagnostics implements AsyncDisposable {
     };
   }
 
+  /** {@link flush} without the records. @internal */
+  drain(): Promise<void> {
+    return writeFor(this.#instrument.handle, () => this.#drain());
+  }
+
   /** Summaries of the run, after a flush when this is open. @throws {QuarkError} `invalid_input` naming the filter */
   async readSummaries(
     filter: ParameterSummaryFilter = {},
@@ -254,10 +275,12 @@ export class ParameterDiagnostics implements AsyncDisposable {
   #take(position: ProbePosition, work: ProbeWork): void {
     if (this.#retained.isEmpty && !this.#watch.isActive) this.#isAlwaysArmed = true;
     const found: ParameterFindings[] = [];
-    for (const parameter of this.#watch.parameters) {
-      const findings = this.#look(work, parameter);
-      if (findings !== undefined) found.push(findings);
-    }
+    work.timed(() => {
+      for (const parameter of this.#watch.parameters) {
+        const findings = this.#look(work, parameter);
+        if (findings !== undefined) found.push(findings);
+      }
+    });
     this.#retained.passOn(this.#settings.captureGradientCosine);
     const timestamp = this.#instrument.timestamp();
     this.#instrument.finish(position, this.#stepBeganMs, work, () =>
@@ -267,11 +290,11 @@ export class ParameterDiagnostics implements AsyncDisposable {
 
   #look(work: ProbeWork, parameter: number): ParameterFindings | undefined {
     const info = this.#source.parameters[parameter];
-    if (info === undefined) return undefined;
-    const { name, moduleName, role, shape, dtype, optimizerGroup } = info;
+    const facts = this.#facts[parameter];
+    if (info === undefined || facts === undefined) return undefined;
     const found: ParameterFindings = {
-      // As it is now: rows may be written after another optimizer has come.
-      info: { name, moduleName, role, shape, dtype, optimizerGroup },
+      facts,
+      optimizerGroup: info.optimizerGroup,
       value: null,
       gradient: null,
       update: null,
@@ -280,13 +303,13 @@ export class ParameterDiagnostics implements AsyncDisposable {
     };
     try {
       const value = this.#source.readParameter(parameter);
-      work.summarize(value, this.#request('value'), (summary) => {
+      work.summarize(value, this.#requests.value, (summary) => {
         found.value = summary;
       });
       const retained = this.#retained.get(parameter);
       if (retained === undefined) return found;
       if (retained.gradient !== null) {
-        work.summarize(retained.gradient, this.#request('gradient'), (summary) => {
+        work.summarize(retained.gradient, this.#requests.gradient, (summary) => {
           found.gradient = summary;
         });
         const earlier = this.#retained.earlierGradient(parameter);
@@ -297,7 +320,7 @@ export class ParameterDiagnostics implements AsyncDisposable {
         }
       }
       if (retained.before !== null) {
-        work.change(value, retained.before, this.#request('update'), ({ update, beforeNorm }) => {
+        work.change(value, retained.before, this.#requests.update, ({ update, beforeNorm }) => {
           found.update = update;
           found.beforeNorm = beforeNorm;
         });
@@ -314,20 +337,12 @@ export class ParameterDiagnostics implements AsyncDisposable {
     }
   }
 
-  #request(type: ParameterDistributionType): ReductionRequest {
-    const { distributions, histogram, nearZeroEpsilon } = this.#settings;
-    return {
-      epsilon: type === 'value' ? nearZeroEpsilon : 0,
-      threshold: null,
-      unitAxis: null,
-      histogram: distributions.has(type) ? histogram : null,
-    };
-  }
-
   #write(position: ProbePosition, timestamp: number, all: readonly ParameterFindings[]): void {
     for (const found of all) {
-      if (this.#settings.captureSummaries)
-        this.#summaries.add(summaryRow(position, timestamp, found));
+      if (this.#settings.captureSummaries) {
+        setSummaryRow(this.#row, position, timestamp, found);
+        this.#summaries.add(this.#row);
+      }
       if (this.#settings.distributions.size > 0)
         for (const row of distributionRows(position, timestamp, found))
           this.#distributions.add(row);
@@ -352,4 +367,17 @@ export class ParameterDiagnostics implements AsyncDisposable {
           },
     );
   }
+}
+
+/** What is asked of the values, gradients or updates of every parameter. */
+function requestOf(
+  { distributions, histogram, nearZeroEpsilon }: ParameterSettings,
+  type: ParameterDistributionType,
+): ReductionRequest {
+  return {
+    epsilon: type === 'value' ? nearZeroEpsilon : 0,
+    threshold: null,
+    unitAxis: null,
+    histogram: distributions.has(type) ? histogram : null,
+  };
 }

@@ -90,13 +90,22 @@ export class ProbeWork {
     return this.#spentMs;
   }
 
-  /** Reduces a tensor; `done` is called with the result, now or later. */
+  /** Measures what is asked of the work meanwhile: once for many tensors, because reading the clock takes as long as a small one. */
+  timed(ask: () => void): void {
+    const began = this.#now();
+    try {
+      ask();
+    } finally {
+      this.#spend(this.#now() - began);
+    }
+  }
+
+  /** Reduces a tensor; `done` is called with the result, now or later. Call it within {@link timed}, like all that asks. */
   summarize(
     tensor: TensorRef,
     request: ReductionRequest,
     done: (summary: TensorSummary) => void,
   ): void {
-    const began = this.#now();
     const { data } = tensor;
     if (data !== undefined) checkLength(tensor, data);
     if (data === undefined) {
@@ -114,7 +123,6 @@ export class ProbeWork {
       const kept = retain(tensor, data);
       this.#later.push(summaryLater(kept, request, done));
     }
-    this.#spend(this.#now() - began);
   }
 
   /** Reduces `after - before`. Tensors of different devices or without differences are left out: `done` is not called. */
@@ -124,7 +132,6 @@ export class ProbeWork {
     request: ReductionRequest,
     done: (change: ChangeSummary) => void,
   ): void {
-    const began = this.#now();
     const now = after.data;
     const was = before.data;
     if (now === undefined && was === undefined) {
@@ -141,12 +148,10 @@ export class ProbeWork {
     ) {
       this.#changeOnHost(after, now, { tensor: before, data: was }, request, done);
     }
-    this.#spend(this.#now() - began);
   }
 
   /** The cosine of the angle between two tensors, null when one is all zero; `done` is called unless there is none. */
   cosine(first: TensorRef, second: TensorRef, done: (cosine: number | null) => void): void {
-    const began = this.#now();
     const a = first.data;
     const b = second.data;
     if (a === undefined && b === undefined) {
@@ -163,7 +168,6 @@ export class ProbeWork {
         this.#later.push(cosineLater(retain(first, a), retain(second, b), done));
       }
     }
-    this.#spend(this.#now() - began);
   }
 
   /**

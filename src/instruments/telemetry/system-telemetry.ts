@@ -19,7 +19,7 @@ import {
 } from '../../records/system-telemetry.ts';
 import type { WriterStatus } from '../../session/writer-options.ts';
 import { MetricsLogger } from '../../session/metrics-logger.ts';
-import { RecordWriter, type NewRow } from '../../session/record-writer.ts';
+import { RecordWriter, type MutableRow } from '../../session/record-writer.ts';
 import type { RunContext } from '../../session/run-context.ts';
 import { handleOf, writeFor, type RunHandle } from '../../session/run-handle.ts';
 import type { TrainingSession } from '../../session/training-session.ts';
@@ -80,7 +80,7 @@ export class SystemTelemetry implements AsyncDisposable {
   readonly #watch: MachineWatch;
   readonly #detach: () => void;
   /** The last row: its fields are set anew for the next one, which costs a tenth of making forty of them. */
-  readonly #row: Mutable<NewRow<typeof systemTelemetryTable.columns>> = {
+  readonly #row: MutableRow<typeof systemTelemetryTable.columns> = {
     step: null,
     epoch: null,
     timestamp: 0,
@@ -370,7 +370,6 @@ export class SystemTelemetry implements AsyncDisposable {
   }
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Moment = Pick<SystemTelemetryRecord, 'step' | 'epoch' | 'timestamp' | 'metadata'>;
 type Measured = Pick<
   SystemTelemetryRecord,
