@@ -3,6 +3,7 @@
 //   npm run bench -- overhead                         all of it, some six minutes
 //   npm run bench -- overhead --only=small,wasm       rows whose name has all of these words
 //   npm run bench -- overhead --only=fit --before=DIR  `quarkCallback` in `fit`, beside that of another build's `dist`
+//   npm run bench -- overhead --only=fit --variants=cadence,defaults  of its rows those whose name has one of these words
 //   npm run bench -- overhead --seconds=60            longer, for a noisy machine (20 for each network on a backend)
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { save } from './harness.mjs';
@@ -16,6 +17,8 @@ const options = new Map(
 );
 const words = options.get('only')?.split(',') ?? [];
 const seconds = Number(options.get('seconds') ?? 20);
+const fitWords = options.get('variants')?.split(',') ?? [''];
+const fitVariants = FIT_VARIANTS.filter(({ name }) => fitWords.some((word) => name.includes(word)));
 
 /** Steps between two measurements: enough for a time of some tens of milliseconds, and for a probe. */
 const CASES = [
@@ -99,6 +102,11 @@ function printFit(name, found) {
   console.log(
     `\n${name}: ${found[0].stepMs.toFixed(2)} ms of the thread a step, ${found[0].rounds} rounds`,
   );
+  const probesOf = ({ build, probes, variant }) => {
+    const before = found.find((row) => row.variant === variant && row.build === 'before');
+    const beside = build === 'now' && before ? `, ${before.probes.join(' and ')} before` : '';
+    return `${probes.join(' and ')}${beside}`;
+  };
   for (const row of found) {
     rows.push({
       what: `${name}: ${row.variant} ${row.build}`,
@@ -107,7 +115,7 @@ function printFit(name, found) {
       ...row,
     });
     console.log(
-      `  ${`${row.variant} ${row.build}`.padEnd(42)} thread ${text(row.thread)}  best ${signed(row.leastThread)} %  wall ${text(row.wall)}  probes ${row.probes.join(', ')}`,
+      `  ${`${row.variant} ${row.build}`.padEnd(42)} thread ${text(row.thread)}  best ${signed(row.leastThread)} %  wall ${text(row.wall)}  probes of layers and parameters ${probesOf(row)}`,
     );
   }
 }
@@ -134,7 +142,7 @@ async function inNode(cases) {
     await tf.setBackend(backend);
     await tf.ready();
     if (network.endsWith(', fit')) {
-      printFit(name, await measureFit(libs, tf, network, { seconds, variants: FIT_VARIANTS }));
+      printFit(name, await measureFit(libs, tf, network, { seconds, variants: fitVariants }));
       continue;
     }
     const known = network.replace('telemetry, ', '');
