@@ -292,6 +292,18 @@ export interface Kernel {
   histogram(data: TensorData, options?: HistogramOptions): Histogram;
 
   /**
+   * {@link Kernel.histogram} of all elements in uniform bins, for callers who know the range.
+   *
+   * @internal
+   */
+  uncheckedHistogram(
+    data: TensorData,
+    type: TensorType,
+    bins: number,
+    range: ValueRange,
+  ): Histogram;
+
+  /**
    * Norms of two tensors and of their difference, and the cosine between them, in one pass.
    *
    * @param second of the type and length of `first`

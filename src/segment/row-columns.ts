@@ -126,6 +126,7 @@ const ITEM_CHARS = 4;
 function charsOf(value: string | ArrayLike<unknown>): number {
   if (typeof value === 'string') return value.length;
   let chars = ITEM_CHARS * value.length;
+  if (value instanceof Float64Array) return chars;
   for (let i = 0; i < value.length; i++) {
     const item = value[i];
     if (typeof item === 'string') chars += item.length;

@@ -68,10 +68,7 @@ function wantedOf(
   const { epsilon, threshold, unitAxis, histogram } = request;
   const stats = jsKernel.tensorStats(data, { epsilon, threshold });
   const units = unitAxis === null ? null : deadUnitsOf(data, shape, unitAxis, epsilon);
-  const bins =
-    histogram === null
-      ? null
-      : histogramOf(jsKernel, data, 'float32', histogram.bins, histogram.maxValues);
+  const bins = histogram === null ? null : histogramOf(jsKernel, data, 'float32', histogram);
   return summaryOf(stats, units, bins);
 }
 

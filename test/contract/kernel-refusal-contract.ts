@@ -4,7 +4,7 @@ import type { HistogramOptions, Kernel, TensorStatsOptions } from '../../src/ker
 
 /** A way to the kernels, synchronous or not. */
 type RefusingKernel = {
-  readonly [M in Exclude<keyof Kernel, 'kind' | 'uncheckedStats'>]: (
+  readonly [M in Exclude<keyof Kernel, 'kind' | 'uncheckedStats' | 'uncheckedHistogram'>]: (
     ...args: Parameters<Kernel[M]>
   ) => ReturnType<Kernel[M]> | Promise<ReturnType<Kernel[M]>>;
 };

@@ -2,6 +2,9 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kernel, TensorData } from '../../src/kernel/kernel.ts';
+import { jsKernel } from '../../src/kernel/tensor/js-kernel.ts';
+import { histogramOf } from '../../src/kernel/tensor/reductions.ts';
+import { slicedStats } from '../../src/kernel/tensor/summaries.ts';
 import { createKernels } from '../../src/kernel/tensor/kernels.ts';
 import { loadWasmKernel } from '../../src/kernel/tensor/wasm-kernel.ts';
 import { widenBfloat16, widenFloat16 } from '../../src/kernel/tensor/half.ts';
@@ -19,6 +22,22 @@ beforeAll(async () => {
 const anyBits32 = fc
   .array(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), { maxLength: 200, size: 'max' })
   .map((words) => new Float32Array(Int32Array.from(words).buffer));
+
+test('a histogram is the same where its range is known from the statistics, to the last bit', () => {
+  const most = fc.integer({ min: 1, max: 300 });
+  fc.assert(
+    fc.property(anyTensor, fc.integer({ min: 1, max: 40 }), most, (data, bins, maxValues) => {
+      const dtype = data instanceof Uint16Array ? 'bfloat16' : '';
+      const wanted = { bins, maxValues };
+      for (const one of [kernel, jsKernel]) {
+        const stats = slicedStats(one, data, dtype, { epsilon: 1, threshold: null });
+        const own = histogramOf(one, data, dtype, wanted);
+        expect(histogramOf(one, data, dtype, wanted, stats)).toStrictEqual(own);
+      }
+    }),
+    runs(300),
+  );
+});
 
 describe('tensor statistics', () => {
   test('of any bits are within the stated bounds', () => {

@@ -63,9 +63,7 @@ export function summaryLater(
       const units = yield* unitSlices(tensor, request);
       yield;
       const bins =
-        histogram === null
-          ? null
-          : histogramOf(inline, dataOf(tensor), tensor.dtype, histogram.bins, histogram.maxValues);
+        histogram === null ? null : histogramOf(inline, dataOf(tensor), tensor.dtype, histogram);
       return ending(parts, (all) => done(summaryOf(mergeTensorStats(all), units, bins)));
     },
   };

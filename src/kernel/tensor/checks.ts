@@ -279,6 +279,14 @@ export function rangeAround(min: number, max: number): ValueRange {
   return { min: low - reach, max: low + reach };
 }
 
+/** Settings of uniform bins over a range, of all elements. */
+export function uniformSettings(
+  bins: number,
+  range: ValueRange,
+): UniformSettings & { readonly range: ValueRange } {
+  return { scale: 'uniform', maxHistogramValues: null, bins, range };
+}
+
 function checkObject<T extends object>(value: T): T {
   if (typeof value !== 'object' || value === null)
     throw invalidInput('options', value, 'an object');

@@ -9,6 +9,7 @@ import {
   checkStatsOptions,
   checkTensor,
   checkUnitStatsOptions,
+  uniformSettings,
   type StatsSettings,
 } from './checks.ts';
 import { countValues } from './js-histogram.ts';
@@ -25,6 +26,7 @@ import type {
   TensorType,
   TensorUnitStats,
   TensorUnitStatsOptions,
+  ValueRange,
 } from '../kernel.ts';
 import {
   PAIR_DIFFERENCE,
@@ -86,6 +88,15 @@ export const jsKernel: Kernel = {
     return countSample(tensor, checkHistogramOptions(options), (sample, settings) =>
       countValues(widen(sample, type), settings),
     );
+  },
+
+  uncheckedHistogram(
+    tensor: TensorData,
+    type: TensorType,
+    bins: number,
+    range: ValueRange,
+  ): Histogram {
+    return countValues(widen(tensor, type), uniformSettings(bins, range));
   },
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {

@@ -1,6 +1,6 @@
 /** From the elements of a tensor in host memory to the numbers that are recorded. */
-import { checkTensor } from './checks.ts';
-import type { Kernel, TensorData, TensorStats, TensorType } from '../kernel.ts';
+import { checkTensor, rangeAround } from './checks.ts';
+import type { Histogram, Kernel, TensorData, TensorStats, TensorType } from '../kernel.ts';
 import type { ReductionRequest, TensorHistogram, TensorSummary } from './summaries.ts';
 
 /** Type of the bits of an array, where the array does not say it. */
@@ -16,12 +16,14 @@ export function statsNow(
   dtype: string,
   request: Pick<ReductionRequest, 'epsilon' | 'threshold'>,
 ): TensorStats {
+  return kernel.uncheckedStats(data, checkedType(data, dtype), request);
+}
+
+function checkedType(data: TensorData, dtype: string): TensorType {
   // The common type by its class, which costs less than its name; what is empty may have lost its memory.
-  const type =
-    data instanceof Float32Array && data.length > 0
-      ? 'float32'
-      : checkTensor(data, typeOption(data, dtype));
-  return kernel.uncheckedStats(data, type, request);
+  return data instanceof Float32Array && data.length > 0
+    ? 'float32'
+    : checkTensor(data, typeOption(data, dtype));
 }
 
 /** Statistics as a summary. */
@@ -147,20 +149,31 @@ function nearZero32(
   return kept;
 }
 
-/** Histogram over the range of the values that are counted. */
+/**
+ * Histogram over the range of the values that are counted.
+ *
+ * @param stats those of all of `data`, where they are known: then its range needs no pass of its own
+ */
 export function histogramOf(
   kernel: Kernel,
   data: TensorData,
   dtype: string,
-  bins: number,
-  maxValues: number,
+  { bins, maxValues }: NonNullable<ReductionRequest['histogram']>,
+  stats?: Pick<TensorStats, 'min' | 'max'>,
 ): TensorHistogram {
-  const found = kernel.histogram(data, {
-    bins,
-    maxHistogramValues: maxValues,
-    ...typeOption(data, dtype),
-  });
-  const { counts, min, max } = found;
+  const { counts, min, max }: Histogram =
+    stats === undefined || data.length > maxValues
+      ? kernel.histogram(data, {
+          bins,
+          maxHistogramValues: maxValues,
+          ...typeOption(data, dtype),
+        })
+      : kernel.uncheckedHistogram(
+          data,
+          checkedType(data, dtype),
+          bins,
+          rangeAround(stats.min, stats.max),
+        );
   let sampleCount = 0;
   const edges = new Float64Array(bins + 1);
   const width = (max - min) / bins;

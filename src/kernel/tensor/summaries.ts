@@ -80,9 +80,18 @@ export class ChangeSample {
     this.values = like instanceof Float32Array ? new Float32Array(count) : new Float64Array(count);
   }
 
+  /** Whether it is all of the change. */
+  get isWhole(): boolean {
+    return this.values.length === this.#length;
+  }
+
   /** Takes those of a slice that begins at element `from`. */
   take(update: Float32Array | Float64Array, from: number): void {
     const { values } = this;
+    if (this.isWhole) {
+      values.set(update, from);
+      return;
+    }
     const to = from + update.length;
     while (this.#taken < values.length) {
       const at = sampleIndex(this.#taken, values.length, this.#length);
@@ -124,13 +133,11 @@ export function findNumbers(
   const { histogram, unitAxis, epsilon } = request;
   // The bits of half floats are not their values.
   const hasUnits = unitAxis !== null && !(data instanceof Uint16Array);
+  const stats = slicedStats(kernel, data, dtype, request);
   return {
-    stats: slicedStats(kernel, data, dtype, request),
+    stats,
     units: hasUnits ? deadUnitsOf(data, shape, unitAxis, epsilon) : null,
-    histogram:
-      histogram === null
-        ? null
-        : histogramOf(kernel, data, dtype, histogram.bins, histogram.maxValues),
+    histogram: histogram === null ? null : histogramOf(kernel, data, dtype, histogram, stats),
   };
 }
 
@@ -142,10 +149,11 @@ export function findChange(
   { epsilon, threshold, histogram }: ReductionRequest,
 ): FoundNumbers & Pick<ChangeSummary, 'beforeNorm'> {
   const { length } = after;
-  if (length <= SLICE_LENGTH && histogram === null) {
+  if (length <= SLICE_LENGTH && (histogram === null || length <= histogram.maxValues)) {
     const { update, beforeSquares } = differenceOf(after, before, 0, length);
     const stats = statsNow(kernel, update, '', { epsilon, threshold });
-    return { stats, units: null, histogram: null, beforeNorm: Math.sqrt(beforeSquares) };
+    const bins = histogram === null ? null : histogramOf(kernel, update, '', histogram, stats);
+    return { stats, units: null, histogram: bins, beforeNorm: Math.sqrt(beforeSquares) };
   }
   const sample =
     histogram === null ? undefined : new ChangeSample(length, histogram.maxValues, after);
@@ -157,24 +165,27 @@ export function findChange(
     sample?.take(update, from);
     parts.push(kernel.tensorStats(update, { epsilon, threshold }));
   }
+  const stats = mergeTensorStats(parts);
   return {
-    stats: mergeTensorStats(parts),
+    stats,
     units: null,
     histogram:
       histogram === null || sample === undefined
         ? null
-        : changeHistogram(kernel, sample, histogram.bins),
+        : changeHistogram(kernel, sample, histogram.bins, stats),
     beforeNorm: Math.sqrt(squares),
   };
 }
 
-/** Histogram of the values of a sample. */
+/** Histogram of the values of a sample. @param stats those of all of the change, where they are known */
 export function changeHistogram(
   kernel: Kernel,
-  { values }: ChangeSample,
+  { isWhole, values }: ChangeSample,
   bins: number,
+  stats?: TensorStats,
 ): TensorHistogram {
-  return histogramOf(kernel, values, '', bins, Math.max(1, values.length));
+  const all = { bins, maxValues: Math.max(1, values.length) };
+  return histogramOf(kernel, values, '', all, isWhole ? stats : undefined);
 }
 
 /** The cosine of the angle between two tensors; null when one is all zero. */

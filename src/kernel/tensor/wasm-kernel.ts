@@ -10,6 +10,7 @@ import {
   checkTensor,
   checkUnitStatsOptions,
   rangeAround,
+  uniformSettings,
   type HistogramSettings,
   type StatsSettings,
 } from './checks.ts';
@@ -27,6 +28,7 @@ import type {
   TensorType,
   TensorUnitStats,
   TensorUnitStatsOptions,
+  ValueRange,
 } from '../kernel.ts';
 import {
   HISTOGRAM_EXTRA_CELLS,
@@ -128,6 +130,15 @@ export class WasmKernel implements Kernel {
     return countSample(data, checkHistogramOptions(options), (sample, settings) =>
       this.#histogram(sample, type, settings),
     );
+  }
+
+  uncheckedHistogram(
+    data: TensorData,
+    type: TensorType,
+    bins: number,
+    range: ValueRange,
+  ): Histogram {
+    return this.#histogram(data, type, uniformSettings(bins, range));
   }
 
   tensorPairStats(first: PairData, second: PairData): TensorPairStats {
