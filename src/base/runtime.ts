@@ -46,15 +46,20 @@ export function refuseOldNode(version: string | undefined): true {
  */
 const IS_NEW_ENOUGH = refuseOldNode(nodeVersion());
 
-/** Node, and nothing that only looks like it: bundlers' `process` has no versions, Electron's pages are pages. */
+/** Node, and nothing that only looks like it: bundlers' `process` has no versions, Electron's pages are pages, workerd has no files. */
 export function isNode(): boolean {
   return IS_NEW_ENOUGH && nodeVersion() !== undefined;
 }
 
 function nodeVersion(): string | undefined {
-  const { process } = globalThis as { process?: { versions?: { node?: unknown }; type?: unknown } };
+  const { navigator, process } = globalThis as {
+    navigator?: { userAgent?: unknown };
+    process?: { versions?: { node?: unknown }; type?: unknown };
+  };
   const version = process?.versions?.node;
-  return typeof version === 'string' && process?.type !== 'renderer' ? version : undefined;
+  // workerd has Node's modules by default since 2026-08, and neither its files nor its threads.
+  const isOther = process?.type === 'renderer' || navigator?.userAgent === 'Cloudflare-Workers';
+  return typeof version === 'string' && !isOther ? version : undefined;
 }
 
 /**

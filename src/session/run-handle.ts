@@ -151,9 +151,17 @@ export async function writeFor(
   }
 }
 
-/** Whether an error is one of the storage. Others are of what was asked for: wrong input, a run that is over, a probe. */
+/**
+ * Whether an error is one of the storage, or of a platform without one (`unsupported`). Others are of what was asked for: wrong input, a
+ * run that is over, a probe.
+ */
 export function isRecordingFailure(error: unknown): boolean {
-  return isStoreError(error) || isQuarkError(error, 'run_not_found') || !isQuarkError(error);
+  return (
+    !isQuarkError(error) ||
+    isStoreError(error) ||
+    isQuarkError(error, 'run_not_found') ||
+    isQuarkError(error, 'unsupported')
+  );
 }
 
 /** Throws the first error of several concurrent operations. */

@@ -163,7 +163,7 @@ export class IdbConnection {
       if (typeof indexedDB === 'undefined') {
         throw new QuarkError(
           'unsupported',
-          `There is no IndexedDB here, so ${this.#uri} cannot be opened. Use "memory:" or, in Node, "file:DIR".`,
+          `There is no IndexedDB here, so ${this.#uri} cannot be opened. Use "memory:", the URL of a service or, in Node, "file:DIR".`,
         );
       }
       opening = openDB<IdbLayout>(this.#name, IDB_LAYOUT_VERSION, {

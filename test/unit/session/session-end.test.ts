@@ -203,3 +203,28 @@ test('what was noticed is recorded once the store works again, without anybody a
   expect([event?.step, event?.timestamp]).toEqual([3, '2026-01-02T00:00:00.000Z']);
   await session.close();
 });
+
+// Node, workerd and jsdom have no IndexedDB.
+test('without the storage that was asked for, a session ends and closes as with a full disk', async () => {
+  const problems: string[] = [];
+  const session = await startRun({
+    project: 'p',
+    storage: 'idb:nowhere',
+    clock,
+    onRecordingProblem: ({ kind }) => problems.push(kind),
+  });
+  new MetricsLogger(session).log('a', 1, { step: 0 });
+  await session.endRun('completed');
+  expect(session.recordingStatus()).toMatchObject({
+    state: 'stopped',
+    error: { code: 'unsupported' },
+  });
+  await session.close();
+  expect(problems).toEqual(['stopped']);
+});
+
+test('in strict mode, the missing storage is an error of the start', async () => {
+  await expect(
+    startRun({ project: 'p', storage: 'idb:nowhere', clock, strictMode: true }),
+  ).rejects.toMatchObject({ code: 'unsupported' });
+});
