@@ -7,6 +7,7 @@ import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { MetricsLogger, openStorage, startRun, type Store } from 'quark-sdk';
 import { serveStore, type ServedStore } from 'quark-sdk/node';
+import { endpointAt } from '../../src/wire/route-paths.ts';
 import { quark } from '../cli/fake-io.ts';
 import { checkBuilt, collectErrors, DEMO_DIR, launchBrowser, PATIENCE_MS } from './demo-browser.ts';
 import { serveFolder, type FileServer } from './file-server.ts';
@@ -128,9 +129,12 @@ it(
   async () => {
     const writes: string[] = [];
     page.on('request', (request) => {
-      // Long questions are sent as bodies.
-      const isQuestion = /\/(?:segments\/read|tables\/runs)$/.test(request.url());
-      if (!['GET', 'HEAD'].includes(request.method()) && !isQuestion) writes.push(request.url());
+      const method = request.method();
+      // Long questions are sent as bodies: the table of routes says which routes only read.
+      const route = endpointAt(new URL(request.url()).pathname)?.methods.find(
+        (one) => one.method === method,
+      );
+      if (!['GET', 'HEAD'].includes(method) && route?.isRead !== true) writes.push(request.url());
     });
     const run = `#/runs/${runIds[0]}`;
     posts['frames.html'] = `<!doctype html><title>Frames</title>
