@@ -325,6 +325,7 @@ function useDrawing(
     if (!isOnScreen.value) return;
     drawing.add(chart, () => {
       untracked(() => chart.current?.draw(model));
+      drawing.endTurn();
     });
   });
   return (x) => {

@@ -3,7 +3,7 @@ import { dashOf } from '../theme/curve-styles.ts';
 import type { ChartData, DrawnCurve } from './chart-data.ts';
 import type { ShownCurve } from './legend.tsx';
 import type { ChartBand } from './metric-chart.ts';
-import { traceEnvelope, traceLine, traceSpread } from './plot/curve-paths.ts';
+import { traceEnvelope, traceLine, traceSpread, type PathSink } from './plot/curve-paths.ts';
 import { leftOf, topOf, type PlotFrame } from './plot/plot-frame.ts';
 import type { NonFiniteKind } from './reduce.ts';
 
@@ -18,6 +18,8 @@ const LINE_SPACING_PX = 24;
 export const FAINT_ALPHA = 0.28;
 /** How faint the band around a mean is. */
 export const SPREAD_ALPHA = 0.17;
+/** Points of a line that are stroked at once. */
+const POINTS_A_STROKE = 128;
 const BAND_ALPHA = 0.11;
 const BAND_MARKED_ALPHA = 0.16;
 
@@ -99,17 +101,63 @@ function drawFront(
   dash: readonly number[],
 ): void {
   const parts = lookOf(drawn, frame.width);
-  const path = new Path2D();
-  traceLine(frame, drawn.line ?? drawn.points, path);
   ctx.lineWidth = parts.width;
   ctx.setLineDash([...dash]);
-  ctx.stroke(path);
+  // Dashes go on from one end of a line to the other.
+  const path = new StrokedLine(ctx, dash.length > 0 ? Number.POSITIVE_INFINITY : POINTS_A_STROKE);
+  traceLine(frame, drawn.line ?? drawn.points, path);
+  path.finish();
   ctx.setLineDash([]);
   if (!parts.hasDots) return;
   ctx.globalAlpha = parts.behind === undefined ? 1 : FAINT_ALPHA;
   for (const [at, y] of drawn.points.ys.entries())
     if (y !== null) drawDot(ctx, leftOf(frame, drawn.points.xs[at] ?? 0), topOf(frame, y));
   ctx.globalAlpha = 1;
+}
+
+/** A line that is stroked a part at a time, as it is traced: what a stroke costs grows faster than its length. */
+class StrokedLine implements PathSink {
+  readonly #ctx: CanvasRenderingContext2D;
+  readonly #most: number;
+  #path = new Path2D();
+  #count = 0;
+  #before: readonly [number, number] = [0, 0];
+  #last: readonly [number, number] = [0, 0];
+
+  constructor(ctx: CanvasRenderingContext2D, most: number) {
+    this.#ctx = ctx;
+    this.#most = most;
+  }
+
+  moveTo(x: number, y: number): void {
+    this.#path.moveTo(x, y);
+    this.#last = [x, y];
+    this.#count += 1;
+  }
+
+  lineTo(x: number, y: number): void {
+    if (this.#count >= this.#most) {
+      this.finish();
+      // The segment before once more: the corner between two parts is one of the second.
+      this.#path.moveTo(...this.#before);
+      this.#path.lineTo(...this.#last);
+    }
+    this.#path.lineTo(x, y);
+    this.#before = this.#last;
+    this.#last = [x, y];
+    this.#count += 1;
+  }
+
+  closePath(): void {
+    this.#path.closePath();
+  }
+
+  /** Draws what has not been drawn. */
+  finish(): void {
+    this.#ctx.stroke(this.#path);
+    this.#path = new Path2D();
+    this.#count = 0;
+  }
 }
 
 function drawDot(ctx: CanvasRenderingContext2D, left: number, top: number): void {

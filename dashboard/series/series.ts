@@ -6,7 +6,7 @@
 import type { RecordedSeries, SeriesRead } from 'quark-sdk';
 import { getOrMake } from '../parts/maps.ts';
 import { EpochScaler, type EpochScale } from './epoch-scale.ts';
-import { downsampledRows } from './downsampling.ts';
+import { downsampledRows, POINTS_A_STEP } from './downsampling.ts';
 
 /** Lowest and highest of some numbers; of none, `min` is above `max`. */
 export type PointRange = { readonly min: number; readonly max: number };
@@ -141,8 +141,9 @@ export class SampleSeries {
       if (epochs === null) this.#epochs.fill(Number.NaN, start, start + length);
       else this.#epochs.set(epochs, start);
     }
+    yield* this.#measuring(start, start + length);
+    // Last: what has a length has been measured.
     this.#length = start + length;
-    for (let at = start; at < this.#length; at += 1) this.#measure(at);
   }
 
   push(value: number, step: number, epoch: number, timeMs: number): void {
@@ -158,23 +159,21 @@ export class SampleSeries {
 
   /**
    * The same metric with fewer points, as another object: whatever was computed from the points of this one stays valid for this one. The
-   * lowest and the highest of each few points are among those that are left.
+   * lowest and the highest of each few points are among those that are left. Comes in steps that take a moment each.
    */
-  downsampled(): SampleSeries {
-    const rows = downsampledRows(this.values);
+  *downsampled(): Generator<void, SampleSeries> {
+    const rows = yield* downsampledRows(this.values);
     const next = new SampleSeries(this.key);
     const room = Math.max(INITIAL_CAPACITY, Math.ceil(rows.length * ROOM_TO_GROW));
-    const column = (of: Float64Array): Float64Array<ArrayBuffer> => {
-      const left = new Float64Array(room);
-      for (const [at, row] of rows.entries()) left[at] = of[row] ?? Number.NaN;
-      return left;
-    };
-    next.#values = column(this.#values);
-    next.#steps = column(this.#steps);
-    next.#epochs = column(this.#epochs);
-    next.#timesMs = column(this.#timesMs);
+    next.#values = rowsOf(this.#values, rows, room);
+    yield;
+    next.#steps = rowsOf(this.#steps, rows, room);
+    yield;
+    next.#epochs = rowsOf(this.#epochs, rows, room);
+    yield;
+    next.#timesMs = rowsOf(this.#timesMs, rows, room);
+    yield* next.#measuring(0, rows.length);
     next.#length = rows.length;
-    for (let at = 0; at < rows.length; at += 1) next.#measure(at);
     for (const axis of ['step', 'epoch', 'time'] as const) {
       next.#ranges[axis].add(this.#ranges[axis].min);
       next.#ranges[axis].add(this.#ranges[axis].max);
@@ -187,6 +186,15 @@ export class SampleSeries {
     return next;
   }
 
+  /** Measures the points from `start` up to `end`. */
+  *#measuring(start: number, end: number): Generator<void> {
+    for (let from = start; from < end; from += POINTS_A_STEP) {
+      yield;
+      const to = Math.min(end, from + POINTS_A_STEP);
+      for (let at = from; at < to; at += 1) this.#measure(at);
+    }
+  }
+
   #measure(at: number): void {
     if (!Number.isFinite(this.#values[at])) this.#nonFiniteCount += 1;
     const { step, epoch, time } = this.#ranges;
@@ -197,6 +205,13 @@ export class SampleSeries {
 }
 
 type Columns = Omit<RecordedSeries, 'key'>;
+
+/** These rows of a column, with room for `room` values. */
+function rowsOf(column: Float64Array, rows: Int32Array, room: number): Float64Array<ArrayBuffer> {
+  const left = new Float64Array(room);
+  for (let at = 0; at < rows.length; at += 1) left[at] = column[rows[at] ?? 0] ?? Number.NaN;
+  return left;
+}
 
 function grown(column: Float64Array<ArrayBuffer>, capacity: number): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(capacity);
@@ -271,9 +286,12 @@ export class SeriesSet {
   *taking({ rowCount, series: all }: NewSeries): Generator<void> {
     for (const { epochs, steps } of all) {
       if (epochs === null || steps === null) continue;
-      for (let at = 0; at < steps.length; at += 1)
-        this.#scaler.add(steps[at] ?? Number.NaN, epochs[at] ?? Number.NaN);
-      yield;
+      for (let from = 0; from < steps.length; from += POINTS_A_STEP) {
+        const to = Math.min(steps.length, from + POINTS_A_STEP);
+        for (let at = from; at < to; at += 1)
+          this.#scaler.add(steps[at] ?? Number.NaN, epochs[at] ?? Number.NaN);
+        yield;
+      }
     }
     for (const columns of all) {
       const series = this.#series(columns.key);
@@ -288,7 +306,7 @@ export class SeriesSet {
   /** Half of the points, more or less, of every metric that has many. */
   *#downsample(): Generator<void> {
     for (const [key, series] of this.#byKey) {
-      const next = series.downsampled();
+      const next = yield* series.downsampled();
       this.#byKey.set(key, next);
       this.#heldCount -= series.length - next.length;
       yield;

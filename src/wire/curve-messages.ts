@@ -63,13 +63,21 @@ function decodeCurve(value: unknown): Curve {
 }
 
 function columnOf(fields: Fields, name: string): Float64Array<ArrayBuffer> {
-  return Float64Array.from(fields.list(name), (item) => {
-    if (typeof item === 'number') return item;
-    if (item === null) return Number.NaN;
-    const named = NAMED.get(item);
-    if (named === undefined) throw misfit(`curve.${name}`, item, 'a list of numbers');
-    return named;
-  });
+  const items = fields.list(name);
+  const column = new Float64Array(items.length);
+  // A loop: `Float64Array.from` calls a function for each of 150,000 numbers of a page.
+  for (let at = 0; at < items.length; at += 1) {
+    const item = items[at];
+    column[at] = typeof item === 'number' ? item : namedNumber(name, item);
+  }
+  return column;
+}
+
+function namedNumber(name: string, item: unknown): number {
+  if (item === null) return Number.NaN;
+  const named = NAMED.get(item);
+  if (named === undefined) throw misfit(`curve.${name}`, item, 'a list of numbers');
+  return named;
 }
 
 function misfit(field: string, value: unknown, rule: string): SessionStoreError {

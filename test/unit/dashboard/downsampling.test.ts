@@ -1,8 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeriesSet } from '../../../dashboard/series/series.ts';
-import { downsampledRows } from '../../../dashboard/series/downsampling.ts';
+import { downsampledRows, POINTS_A_STEP } from '../../../dashboard/series/downsampling.ts';
 import { runs } from '../../support/property.ts';
+
+function rowsLeft(values: readonly number[]): number[] {
+  const steps = downsampledRows(Float64Array.from(values));
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return [...value];
+  }
+}
 
 describe('points that are left of a long series', () => {
   it('have its lowest, its highest, its ends, and what is not finite', () => {
@@ -12,7 +20,7 @@ describe('points that are left of a long series', () => {
     );
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 300 }), (values) => {
-        const rows = [...downsampledRows(Float64Array.from(values))];
+        const rows = rowsLeft(values);
         expect(rows).toEqual([...new Set(rows)].toSorted((a, b) => a - b));
         expect(rows[0]).toBe(0);
         expect(rows.at(-1)).toBe(values.length - 1);
@@ -31,6 +39,17 @@ describe('points that are left of a long series', () => {
       }),
       runs(200),
     );
+  });
+
+  it('are the same however many steps they come in', () => {
+    const count = 2 * POINTS_A_STEP + 100;
+    const values = Array.from({ length: count }, (_, at) => Math.sin(at * at));
+    const rows = rowsLeft(values);
+    const parts = [0, POINTS_A_STEP, 2 * POINTS_A_STEP].flatMap((from) =>
+      rowsLeft(values.slice(from, from + POINTS_A_STEP)).map((row) => from + row),
+    );
+    expect(rows).toEqual(parts);
+    expect(rows.at(-1)).toBe(count - 1);
   });
 
   it('are fewer than a page holds, and say how many they stand for', () => {
