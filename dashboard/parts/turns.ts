@@ -1,7 +1,7 @@
 /** Work of a page in turns of the event loop: events of the user are handled in between. */
 
 /** How long one turn may go on before the next task waits for another, in milliseconds. A frame of a smooth page takes 16. */
-const TURN_MS = 10;
+const TURN_MS = 8;
 
 /** Resolves in a later turn of the event loop. */
 export function nextTurn(): Promise<void> {

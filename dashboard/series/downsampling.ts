@@ -3,8 +3,8 @@
 /** Of so many points in a row the first, the lowest, the highest and the last are left, and one that is not finite. */
 const GROUP = 16;
 
-/** Points of one step: about two milliseconds on a slow machine. */
-export const POINTS_A_STEP = 131_072;
+/** Points of one step: one to three milliseconds. */
+export const POINTS_A_STEP = 32_768;
 
 /**
  * Indices of the points that are left, ascending: about a quarter of those of a noisy series. A chart of fewer pixels than there are
