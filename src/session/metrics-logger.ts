@@ -227,19 +227,21 @@ export class MetricsLogger implements AsyncDisposable {
 
   /** As {@link #push}, without a record of each; what is of the moment is checked once. */
   #pushMany(values: Readonly<Record<string, number>>, options: LogMetricOptions | undefined): void {
-    const metrics = Object.keys(values);
-    const keys = metrics.map((metric) => this.#keyOf(metric, options));
-    keys.forEach(({ key }, i) => this.#checkValue(key, values[metrics[i] ?? '']));
-    const [first] = keys;
+    const samples: [MetricKey, number][] = [];
+    // Read once: what is stored is what was checked.
+    for (const [metric, value] of Object.entries(values)) {
+      const key = this.#keyOf(metric, options);
+      this.#checkValue(key.key, value);
+      samples.push([key, value]);
+    }
+    const [first] = samples;
     if (first === undefined) return;
     const given = indexOf('step', options?.step);
     const epoch = indexOf('epoch', options?.epoch);
-    const step = this.#stepOf(first.key, given, epoch, options);
+    const step = this.#stepOf(first[0].key, given, epoch, options);
     const timeMs = this.#timeOf(isGiven(options?.timestamp) ? options : undefined);
     const texts = textsOf(options);
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i] ?? first;
-      const value = values[metrics[i] ?? ''] ?? Number.NaN;
+    for (const [key, value] of samples) {
       const isStored = this.#store(key, value, step, epoch, timeMs);
       if (isStored && texts !== null) this.#buffer.annotate(texts.description, texts.metadata);
     }

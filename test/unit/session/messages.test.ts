@@ -42,6 +42,29 @@ test('an object of metrics is sent to logMany', async () => {
   await session.endRun();
 });
 
+test('metrics of one moment are read once, and have its time, step and texts', async () => {
+  const session = await started();
+  const metrics = new MetricsLogger(session);
+  let reads = 0;
+  const values = {
+    get loss() {
+      reads += 1;
+      return reads === 1 ? 0.5 : ('gone' as unknown as number);
+    },
+    accuracy: 0.25,
+  };
+  metrics.logMany(values, { step: 3, namespace: 'val', description: 'of one moment' });
+  await metrics.flush();
+  const read = await metrics.read();
+  expect(read.map(({ metricKey, step, value }) => [metricKey, step, value])).toStrictEqual([
+    ['val/loss', 3, 0.5],
+    ['val/accuracy', 3, 0.25],
+  ]);
+  expect(read.map(({ description }) => description)).toStrictEqual(Array(2).fill('of one moment'));
+  expect(new Set(read.map(({ timestamp }) => timestamp)).size).toBe(1);
+  await session.endRun();
+});
+
 test('an incomplete store is refused before anything is written, with the names of what it lacks', async () => {
   const { ...whole } = createMemoryStore();
   const writes = vi.fn();
