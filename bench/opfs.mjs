@@ -82,7 +82,7 @@ try {
         await Promise.all(
           tabs.map((tab, i) =>
             tab.evaluate(appendAll, {
-              core,
+              core: CORE,
               count,
               name,
               rows: 1000,

@@ -1,7 +1,7 @@
 // What is missing after tabs were closed in the middle of a training, what a full quota costs, and whether the dashboard works, in
 // Chromium, Firefox and WebKitGTK. Needs a build (`npm run build`). An engine that is not installed is skipped, with the package to install.
 //
-//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--reloads 30] [--no-quota] [--no-dashboard]
+//   npm run test:engines -- [--engines chromium,firefox,webkit] [--closes 30] [--others 10] [--restarts 12] [--reloads 30] [--no-quota] [--no-dashboard] [--no-contract]
 //
 // A recorder logs a row every 10 ms and tells the server, right after `log` has returned, how many rows there are. The tab
 // is closed at a random moment; the next start has to find every row that the server heard of, in order, each once. Pages that
@@ -40,6 +40,7 @@ const { values: options } = parseArgs({
     reloads: { type: 'string', default: '30' },
     'no-quota': { type: 'boolean', default: false },
     'no-dashboard': { type: 'boolean', default: false },
+    'no-contract': { type: 'boolean', default: false },
   },
 });
 const engines = options.engines.split(',');
@@ -216,6 +217,20 @@ async function fillQuota(engine, phase, site) {
   );
 }
 
+/** The contract of stores, on files of the browser. */
+async function testContract(engine, site) {
+  return withProfile(engine, (profile) =>
+    withBrowser(engine, profile, async (browser) => {
+      const tab = await browser.newTab(site.origin);
+      const { count, failed: wrong, lacking } = await ask(tab, 'contract()');
+      if (lacking !== undefined) return `${browser.version}: not tested, there is no ${lacking}`;
+      if (wrong.length > 0)
+        throw new Error(`${wrong.length} of ${count} tests: ${wrong.join('; ')}`);
+      return `${browser.version}: ${count} tests of the contract passed on opfs:`;
+    }),
+  );
+}
+
 async function testEngine(engine, site) {
   const closes = Number(options.closes);
   const others = Number(options.others);
@@ -239,6 +254,8 @@ async function testEngine(engine, site) {
   }
   for (const phase of options['no-quota'] ? [] : ['start', 'middle', 'end'])
     await check(`${engine}, quota full at the ${phase}`, () => fillQuota(engine, phase, site));
+  if (!options['no-contract'])
+    await check(`${engine}, contract of files`, () => testContract(engine, site));
   if (!options['no-dashboard']) await testDashboard(engine, check);
 }
 

@@ -15,8 +15,8 @@ import type {
 } from '../store.ts';
 import { opfsFileName, folderIn, type FileLocks, type FolderEntry } from './opfs-files.ts';
 import { RootState, type RootChange } from './opfs-root.ts';
-import { RunState, type RunFrame } from './opfs-run.ts';
-import { Shard } from './opfs-shard.ts';
+import { isLostSegment, RunState, type RunFrame } from './opfs-run.ts';
+import { Shard, type ShardAccess } from './opfs-shard.ts';
 
 /** The first shard: its folder and its lock. */
 export const ROOT = 'root';
@@ -69,6 +69,7 @@ export class OpfsCore {
     name: string,
     state: S,
     folder: (create: boolean) => Promise<FolderEntry | undefined>,
+    names?: ShardAccess['names'],
   ): Shard<S> {
     const { askToClose, lockPrefix, locks } = this.parts;
     return new Shard(state, {
@@ -77,7 +78,28 @@ export class OpfsCore {
       lockName: `${lockPrefix} ${name}`,
       lingerMs: name === ROOT ? 0 : LINGER_MS,
       askToClose: () => askToClose(name),
+      ...(names === undefined ? {} : { names }),
     });
+  }
+
+  /** The names of the files of a run, in the first shard. */
+  #namesOf(runId: string): NonNullable<ShardAccess['names']> {
+    const { files } = this.root.state.tables;
+    const prefix = `${runId}/`;
+    return {
+      list: () => this.root.read(() => namesUnder(files, prefix)),
+      note: (made, leaving) =>
+        this.root.change(
+          () =>
+            this.write([
+              ...made.map((name): RootChange => ['files', prefix + name, true]),
+              ...leaving.flatMap((name): RootChange[] =>
+                files.has(prefix + name) ? [['files', prefix + name, null]] : [],
+              ),
+            ]),
+          false,
+        ),
+    };
   }
 
   run(runId: string): RunShard {
@@ -88,10 +110,11 @@ export class OpfsCore {
       this.runs.set(runId, known);
       return known;
     }
-    const shard = this.shard(runLock(runId), new RunState(), async (create) => {
+    const folder = async (create: boolean): Promise<FolderEntry | undefined> => {
       const runs = await folderIn(this.parts.folder, 'runs', create);
       return runs && folderIn(runs, opfsFileName(runId), create);
-    });
+    };
+    const shard = this.shard(runLock(runId), new RunState(), folder, this.#namesOf(runId));
     const made: RunShard = { shard, asked: undefined };
     this.runs.set(runId, made);
     for (const [id, one] of this.runs) {
@@ -233,6 +256,11 @@ export class OpfsCore {
       const { shard } = this.run(runId);
       await shard.read(async () => {
         if (!(await isThere(runId))) return;
+        const { lossReason } = shard.state;
+        if (lossReason !== undefined)
+          for (const segment of segments)
+            if (segment.runId === runId && isLostSegment(segment))
+              found.set(segment, { kind: 'damaged', reason: lossReason });
         const own = segments.flatMap((segment) => {
           const placed = segment.runId === runId ? shard.state.find(segment) : undefined;
           return placed === undefined ? [] : [{ segment, placed }];
@@ -261,8 +289,24 @@ export class OpfsCore {
     for (const key of leaving)
       if (key.startsWith(prefix) && (await remove(key.slice(prefix.length))))
         gone.push(['leaving', key, null]);
-    if (gone.length > 0) await this.root.change(() => this.write(gone), true);
+    if (gone.length === 0) return;
+    await this.root.change(() => {
+      const { files, runs } = this.root.state.tables;
+      const names = gone.flatMap(([, key]) => {
+        const runId = key.slice(prefix.length);
+        return prefix === 'run/' && !runs.has(runId)
+          ? namesUnder(files, `${runId}/`).map((name) => `${runId}/${name}`)
+          : [];
+      });
+      return this.write([...gone, ...names.map((name): RootChange => ['files', name, null])]);
+    }, true);
   }
+}
+
+function namesUnder(keys: ReadonlyMap<string, unknown>, prefix: string): readonly string[] {
+  return [...keys.keys()].flatMap((key) =>
+    key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
+  );
 }
 
 /** The name of the shard of a run. */

@@ -59,6 +59,9 @@ export async function folderIn(
   }
 }
 
+/** What browsers say of a file that somebody has open. */
+const OPEN = ['NoModificationAllowedError', 'InvalidModificationError', 'InvalidStateError'];
+
 /** Removes a file or a folder; false where somebody has it open. What is not there is removed. */
 export async function removed(folder: FolderEntry, name: string): Promise<boolean> {
   try {
@@ -66,8 +69,7 @@ export async function removed(folder: FolderEntry, name: string): Promise<boolea
     return true;
   } catch (error) {
     if (isNamed(error, 'NotFoundError')) return true;
-    if (isNamed(error, 'NoModificationAllowedError') || isNamed(error, 'InvalidModificationError'))
-      return false;
+    if (OPEN.some((open) => isNamed(error, open))) return false;
     throw error;
   }
 }

@@ -22,6 +22,8 @@ export type RootTables = {
   configs: number;
   /** Folders of runs and files of blobs that are to be removed, by `run/ID` and `blob/SHA256`. */
   leaving: true;
+  /** Files of runs that were made and not removed, by `RUN/NAME`: one whose name is lost is missed. */
+  files: true;
 };
 
 export type RootTable = keyof RootTables;
@@ -50,6 +52,7 @@ export class RootState implements ShardState {
     blobs: new Map(),
     configs: new Map(),
     leaving: new Map(),
+    files: new Map(),
   };
   /** Runs that changed since the last reset, and the order of the last change of each: those that changed last are last. */
   readonly #changed = new Map<string, number>();
@@ -105,11 +108,11 @@ export class RootState implements ShardState {
     const { deleted, notes, projects, runs } = this.tables;
     const name = projects.get(projectId)?.name;
     if (name === undefined) return [];
-    const isTaken = [...deleted].some(
+    const isHeld = [...deleted].some(
       ([id, { tombstone }]) =>
         id !== leavingRun && tombstone.projectName === name && tombstone.purgedAtMs === undefined,
     );
-    if (isTaken) return [];
+    if (isHeld) return [];
     for (const run of runs.values())
       if (run.projectId === projectId || run.projectName === name) return [];
     const prefix = documentPrefix(projectId);

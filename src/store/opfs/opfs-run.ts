@@ -20,7 +20,7 @@ import type {
   StreamState,
 } from '../store.ts';
 import type { Part } from './opfs-parts.ts';
-import type { ShardState } from './opfs-shard.ts';
+import type { LostChanges, ShardState } from './opfs-shard.ts';
 
 /** A segment, and where its bytes lie. */
 export type PlacedSegment = { readonly manifest: SegmentManifest; readonly part: Part };
@@ -41,6 +41,8 @@ export type RunBody = {
   readonly add?: readonly SegmentManifest[];
   /** Tables as they are then. */
   readonly tables?: readonly (readonly [table: string, state: TableState])[];
+  /** Changes that were missing when all was written anew. */
+  readonly lost?: number;
   /** The run was deleted, restored, forgotten, or got another generation: writers ask what has become of it. */
   readonly fence?: true;
 };
@@ -52,6 +54,8 @@ export type RunFrame = {
 };
 
 const NEW_TABLE: TableState = { next: 0, replaceCount: 0, merged: [] };
+/** No name that a session gives a writer. */
+const LOST_WRITER = 'lost-changes';
 /** What a manifest takes, about. */
 const MANIFEST_BYTES = 512;
 /** As many bytes of segments go into a frame when all are written anew. */
@@ -66,18 +70,23 @@ export class RunState implements ShardState {
   /** Bytes of the segments that are there, and of those that are gone since all was written anew, with their manifests. */
   liveBytes = 0;
   deadBytes = 0;
+  #lost: LostChanges = { changes: 0, files: 0 };
+  #lostBefore = 0;
 
   reset(): void {
     this.#tables.clear();
     this.#live.clear();
     this.liveBytes = 0;
     this.deadBytes = 0;
+    this.#lost = { changes: 0, files: 0 };
+    this.#lostBefore = 0;
     this.fences++;
   }
 
   apply(body: unknown, parts: readonly Part[]): void {
     // The frame's check has said that these are the bytes that this code wrote.
-    const { add = [], empty = [], fence, gone = [], tables = [] } = body as RunBody;
+    const { add = [], empty = [], fence, gone = [], lost = 0, tables = [] } = body as RunBody;
+    this.#lostBefore += lost;
     for (const table of empty)
       for (const name of this.#live.get(table)?.keys() ?? []) this.#remove(table, name);
     for (const [table, names] of gone) for (const name of names) this.#remove(table, name);
@@ -92,7 +101,8 @@ export class RunState implements ShardState {
   }
 
   *bodies(): Iterable<{ readonly body: RunBody; readonly parts: readonly Part[] }> {
-    yield { body: { tables: [...this.#tables] }, parts: [] };
+    const lost = this.#lostBefore + this.#lost.changes;
+    yield { body: { tables: [...this.#tables], ...(lost > 0 ? { lost } : {}) }, parts: [] };
     let group: PlacedSegment[] = [];
     let size = 0;
     const bodyOf = (segments: readonly PlacedSegment[]) => ({
@@ -111,6 +121,18 @@ export class RunState implements ShardState {
     if (group.length > 0) yield bodyOf(group);
   }
 
+  tellLost(lost: LostChanges): void {
+    this.#lost = lost;
+  }
+
+  /** What is lost, as a reason of damage; undefined where nothing is known to be. */
+  get lossReason(): string | undefined {
+    const changes = this.#lost.changes + this.#lostBefore;
+    const { files } = this.#lost;
+    if (changes === 0 && files === 0) return undefined;
+    return `${changes} changes of the run are missing between those that are there, and ${files} of its files`;
+  }
+
   streams(runId: string): readonly StreamState[] {
     return [...this.#tables].flatMap(([table, { next, replaceCount }]) =>
       next > 0 || replaceCount > 0 ? [{ runId, table, nextSequence: next, replaceCount }] : [],
@@ -118,10 +140,16 @@ export class RunState implements ShardState {
   }
 
   list(filter: SegmentFilter): readonly SegmentManifest[] {
-    return [...(this.#live.get(filter.table)?.values() ?? [])]
+    const found = [...(this.#live.get(filter.table)?.values() ?? [])]
       .filter(({ manifest }) => matchesSegmentFilter(manifest, filter))
       .map(({ manifest }) => manifest)
       .sort(compareManifests);
+    // Which tables lost something, nobody knows: those that there are, or, where none is left, the one that is asked for.
+    const mayLack = this.#tables.size === 0 || this.#tables.has(filter.table);
+    const isFromStart = (filter.sequenceMin ?? 0) === 0;
+    return this.lossReason !== undefined && mayLack && isFromStart
+      ? [lostSegment(filter), ...found]
+      : found;
   }
 
   /** The segment of a reference, unless it has other bytes now. */
@@ -234,4 +262,34 @@ export class RunState implements ShardState {
     this.#live.set(table, found);
     return found;
   }
+}
+
+/** Whether a segment stands for what is lost. */
+export function isLostSegment({ batchNumber, writerId }: SegmentReference): boolean {
+  return writerId === LOST_WRITER && batchNumber === 0;
+}
+
+/** Stands for what is lost, in listings: it reads as damaged, and so all readers count and report it. */
+function lostSegment({ runId, table }: SegmentFilter): SegmentManifest {
+  return {
+    runId,
+    table,
+    writerId: LOST_WRITER,
+    batchNumber: 0,
+    rowCount: 0,
+    stepMin: null,
+    stepMax: null,
+    epochMin: null,
+    epochMax: null,
+    timeMinMs: null,
+    timeMaxMs: null,
+    keys: null,
+    schemaVersion: 1,
+    encoding: 'packed',
+    sizeBytes: 0,
+    checksum: 0,
+    sources: [],
+    firstSequence: 0,
+    lastSequence: 0,
+  };
 }

@@ -34,6 +34,9 @@ const IDLE_MS = 1000;
 /** Files that are read again because somebody wrote to them meanwhile are read so often. */
 const MAX_READS = 5;
 
+/** What browsers say of a file that was written or removed while it was read. */
+const MOVED = ['NotFoundError', 'NotReadableError', 'InvalidStateError'];
+
 /** What follows from the frames of a shard. */
 export interface ShardState {
   /** Nothing is there. @param order of the last change that what is applied next stands for */
@@ -41,7 +44,12 @@ export interface ShardState {
   apply(body: unknown, parts: readonly Part[], order: number): void;
   /** All there is, as bodies that `apply` takes after a `reset`. */
   bodies(): Iterable<{ readonly body: unknown; readonly parts: readonly Part[] }>;
+  /** What is known to be missing of all that was applied since the last reset. */
+  tellLost?(lost: LostChanges): void;
 }
+
+/** Changes that are in no file, though later ones are, and files that were made and are not there. */
+export type LostChanges = { readonly changes: number; readonly files: number };
 
 /** How a shard is reached. */
 export type ShardAccess = {
@@ -53,6 +61,11 @@ export type ShardAccess = {
   readonly lingerMs: number;
   /** Asks the writers in other threads to close their files in this shard. */
   readonly askToClose: () => void;
+  /** Where somebody remembers the names of the files. */
+  readonly names?: {
+    readonly list: () => Promise<readonly string[]>;
+    readonly note: (made: readonly string[], leaving: readonly string[]) => Promise<void>;
+  };
 };
 
 type KnownFile = {
@@ -76,7 +89,8 @@ export class Shard<S extends ShardState> {
   #order = 0;
   #baseBytes = 0;
   #isDirty = false;
-  #isStale = false;
+  /** Whether all is to be read: at first, and after a failure. */
+  #isStale = true;
   #hasUseless = false;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
@@ -205,6 +219,7 @@ export class Shard<S extends ShardState> {
       }
       write('end', null, [], []);
       sync.flush();
+      await this.#access.names?.note([name], [...this.#files.keys()]);
     } catch (error) {
       sync.close();
       await removed(folder, name);
@@ -265,7 +280,7 @@ export class Shard<S extends ShardState> {
         await this.#readNew(mode);
         return;
       } catch (error) {
-        const isMoved = isNamed(error, 'NotFoundError') || isNamed(error, 'NotReadableError');
+        const isMoved = MOVED.some((name) => isNamed(error, name));
         if (!isMoved || attempt === MAX_READS) throw error;
         this.#folder = undefined;
         this.#isStale = true;
@@ -276,7 +291,10 @@ export class Shard<S extends ShardState> {
   async #readNew(mode: LockMode): Promise<void> {
     const folder = (this.#folder ??= await this.#access.folder(false));
     if (folder === undefined) {
-      if (this.#files.size > 0 || this.#isStale) this.forget();
+      if (this.#files.size > 0 || this.#isStale) {
+        this.forget();
+        await this.#tellLost(new Set(), 0);
+      }
       this.#isStale = false;
       return;
     }
@@ -341,6 +359,8 @@ export class Shard<S extends ShardState> {
         .map((frame) => ({ name, frame })),
     );
     this.#applyAll(later);
+    const orders = new Set(later.map((one) => one.frame.order));
+    await this.#tellLost(new Set(entries.keys()), this.#order - Math.max(order, 0) - orders.size);
     this.#isStale = false;
     const isNeeded = ({ frames, name }: (typeof found)[number]): boolean =>
       name === base?.name || frames.some((one) => one.kind === 'tx' && one.order > order);
@@ -348,7 +368,14 @@ export class Shard<S extends ShardState> {
     this.#hasUseless = mode === 'shared' && useless.length > 0;
     if (mode === 'shared') return;
     if (this.#own !== undefined && useless.includes(this.#own.name)) this.#closeOwn();
+    if (useless.length > 0) await this.#access.names?.note([], useless);
     await this.#removeFiles(folder, useless);
+  }
+
+  async #tellLost(there: ReadonlySet<string>, changes: number): Promise<void> {
+    const names = (await this.#access.names?.list()) ?? [];
+    const files = names.filter((name) => !there.has(name)).length;
+    this.state.tellLost?.({ changes, files });
   }
 
   #applyAll(frames: { readonly name: string; readonly frame: FoundFrame }[]): void {
@@ -392,7 +419,9 @@ export class Shard<S extends ShardState> {
     const entry = await folder.getFileHandle(name, { create: true });
     const sync = await entry.createSyncAccessHandle();
     this.#files.set(name, { entry, end: 0, size: 0, lastOrder: 0 });
-    return (this.#own = { name, sync });
+    this.#own = { name, sync };
+    await this.#access.names?.note([name], []);
+    return this.#own;
   }
 
   #closeOwn(): void {

@@ -104,5 +104,7 @@ async function doAsTold() {
   close();
 }
 
-globalThis.quarkEngines = { begin, end, look, outcome, plan, resume, start, train };
+const contract = async () => (await import('/contract.js')).testFiles();
+
+globalThis.quarkEngines = { begin, contract, end, look, outcome, plan, resume, start, train };
 await doAsTold();
