@@ -97,7 +97,7 @@ export class PendingProbe {
   /** Ends those that only wait for a worker, at once: the process is about to end. */
   finishNow(): void {
     for (const running of this.#running.filter(({ rest }) => rest === undefined))
-      this.#try(running, () => running.work.finishHere());
+      this.#try(running, () => running.work.finishHere(true));
     this.#poll();
   }
 

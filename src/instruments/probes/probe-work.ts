@@ -216,10 +216,15 @@ export class ProbeWork {
     this.#throwFailure();
   }
 
-  /** Reduces on this thread what was handed over and not done. @throws what a reduction threw */
-  finishHere(): void {
+  /**
+   * Reduces on this thread what was handed over and not done.
+   *
+   * @param isLast the process is about to end: what is away fails
+   * @throws what a reduction threw
+   */
+  finishHere(isLast = false): void {
     const began = this.#now();
-    this.#parts?.finishHere();
+    this.#parts?.finishHere(isLast);
     this.#spend(this.#now() - began);
     this.#throwFailure();
   }

@@ -94,9 +94,11 @@ export class Kernels implements AsyncDisposable {
     });
   }
 
-  /** The ring, for what probes ask. @internal */
-  get ring(): Dispatcher<TensorJob, KernelResult>['ring'] {
-    return this.#dispatcher.ring;
+  /** The way to the workers for what probes ask. @internal */
+  steps(
+    ...make: Parameters<Dispatcher<TensorJob, KernelResult>['steps']>
+  ): ReturnType<Dispatcher<TensorJob, KernelResult>['steps']> {
+    return this.#dispatcher.steps(...make);
   }
 
   /**

@@ -9,8 +9,8 @@ import { StepParts } from './step-parts.ts';
 import type { SummaryJob } from './summary-codec.ts';
 import type { ReductionRequest } from './summaries.ts';
 import type { HandOverCosts } from '../workers/hand-over-costs.ts';
-import type { RingCrew, RingSpace } from '../workers/ring-crew.ts';
-import type { NewRingJob, RingJob } from '../workers/ring/ring.ts';
+import { TransferCrew } from '../workers/transfer-crew.ts';
+import type { StepBatch, StepCrew, StepJob } from '../workers/step-crew.ts';
 
 /** What one element costs, as statistics of so many bytes of float32 do. */
 const STATS_COST = 4;
@@ -22,12 +22,6 @@ const COSINE_COST = 16;
 const CALL_MS = 0.001;
 const HISTOGRAM_CALL_MS = 0.004;
 
-/** The part of a crew that is needed. */
-type StepCrew = Pick<
-  RingCrew<never, unknown>,
-  'isServed' | 'space' | 'release' | 'offer' | 'publish' | 'poll' | 'takeOver' | 'drop' | 'settle'
->;
-
 /** Steps that are remembered: where all processors are busy, the worker takes that of its waker. */
 const STEPS = 5;
 /** After that, so many parts are done on the training thread until a wake-up is tried again. */
@@ -35,12 +29,12 @@ const PARTS_TO_WAIT = 2000;
 
 const known = new WeakMap<Kernels, StepHandOver | null>();
 
-/** Hands over what probes ask of these kernels; undefined where they have no ring. */
+/** Hands over what probes ask of these kernels; undefined where they have no workers. */
 export function handOverOf(kernels: Kernels): StepHandOver | undefined {
   let steps = known.get(kernels);
   if (steps === undefined) {
-    const { ring } = kernels;
-    steps = ring === undefined ? null : new StepHandOver(ring.crew, ring.costs, ring.fromCost);
+    const way = kernels.steps((config, pool) => new TransferCrew(config, pool));
+    steps = way === undefined ? null : new StepHandOver(way.crew, way.costs, way.fromCost);
     known.set(kernels, steps);
   }
   return steps ?? undefined;
@@ -91,34 +85,25 @@ export class StepHandOver {
       this.#waits -= 1;
       return 0;
     }
-    return this.#crew.isServed() ? savedMs : 0;
+    return savedMs;
   }
 
   /** Has a worker start, for steps to come. */
   prepare(): void {
-    this.#crew.isServed();
+    this.#crew.prepare();
   }
 
-  /** Space in shared memory. */
-  space(sizeBytes: number, outLength: number): RingSpace | undefined {
-    return this.#crew.space(sizeBytes, outLength);
-  }
-
-  /** Gives space back of which no job was made. */
-  giveBack({ room }: RingSpace): void {
-    this.#crew.release(room);
-  }
-
-  /** Hands a job over; undefined where it was done at once. */
-  offer(job: NewRingJob): RingJob | undefined {
-    return this.#crew.offer(job);
+  /** Begins what a step hands over; undefined where the step is to be computed here. */
+  openBatch(): StepBatch | undefined {
+    return this.#crew.open();
   }
 
   /** Wakes a worker for what was handed over, which saves so many milliseconds. */
-  publish(savedMs: number): void {
+  publish(batch: StepBatch, savedMs: number): void {
     const began = performance.now();
-    this.#crew.publish();
-    this.#lostMs.push(performance.now() - began - savedMs);
+    batch.publish();
+    const ms = (performance.now() - began) * this.#crew.messages;
+    this.#lostMs.push(ms - savedMs);
     if (this.#lostMs.length < STEPS) return;
     const lostMs = medianTime(this.#lostMs);
     if (this.#costs !== undefined && lostMs > 0) this.#waits = PARTS_TO_WAIT;
@@ -130,18 +115,8 @@ export class StepHandOver {
     this.#crew.poll();
   }
 
-  /** Does here what no worker has finished. */
-  finishHere(jobs: readonly RingJob[]): void {
-    for (const job of jobs) this.#crew.takeOver(job);
-  }
-
-  /** Gives jobs up: nothing is told of them. */
-  drop(jobs: readonly RingJob[]): void {
-    for (const job of jobs) this.#crew.drop(job);
-  }
-
   /** Resolves once all of these have been told. */
-  settle(jobs: readonly RingJob[]): Promise<void> {
+  settle(jobs: readonly StepJob[]): Promise<void> {
     return this.#crew.settle(jobs);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What one probed step asks of tensors, put together in shared memory: the tensors, and a table of what is asked of each. Each is copied
- * once, at the moment of its capture; a chunk of them is one job with one answer, however many there are.
+ * What one probed step asks of tensors, put together in the memory that a worker gets: the tensors, and a table of what is asked of
+ * each. Each is copied once, at the moment of its capture; a chunk of them is one job with one answer, however many there are.
  */
 import { checkTensor } from './checks.ts';
 import type { PairData, TensorData, TensorType } from '../kernel.ts';
@@ -16,8 +16,7 @@ import {
   type SummaryJob,
 } from './summary-codec.ts';
 import type { ChangeSummary, ReductionRequest, TensorSummary } from './summaries.ts';
-import type { RingSpace } from '../workers/ring-crew.ts';
-import type { RingJob } from '../workers/ring/ring.ts';
+import type { StepBatch, StepJob, StepSpace } from '../workers/step-crew.ts';
 
 /** A tensor as a probe has it. */
 export type StepTensor = {
@@ -38,7 +37,7 @@ const TABLE_BYTES = MOST_PARTS * PART_NUMBERS * 8;
 type Read = (out: Float64Array, at: number) => void;
 
 type Chunk = {
-  readonly space: RingSpace;
+  readonly space: StepSpace;
   /** Bytes of tensors that it has space for, and that there are. */
   readonly sizeBytes: number;
   usedBytes: number;
@@ -52,8 +51,10 @@ type Chunk = {
 export class StepParts {
   readonly #steps: StepHandOver;
   readonly #failed: (error: unknown) => void;
+  /** Null: this step is computed on the training thread. */
+  #batch: StepBatch | null | undefined;
   #chunk: Chunk | undefined;
-  #jobs: RingJob[] = [];
+  #jobs: StepJob[] = [];
   /** Milliseconds that the parts would have taken here, beyond those of handing them over. */
   #savedMs = 0;
 
@@ -119,21 +120,30 @@ export class StepParts {
   /** Ends the step: workers begin. */
   publish(): void {
     this.#close();
-    if (this.#jobs.length > 0) this.#steps.publish(this.#savedMs);
-    this.#savedMs = 0;
+    const batch = this.#batch;
+    this.#batch = null;
+    if (batch === null || batch === undefined) return;
+    if (this.#jobs.length > 0) this.#steps.publish(batch, this.#savedMs);
+    else batch.publish();
   }
 
-  /** Does here what no worker has finished. */
-  finishHere(): void {
-    this.#steps.finishHere(this.#jobs);
+  /**
+   * Does here what no worker has finished.
+   *
+   * @param isLast the process is about to end
+   */
+  finishHere(isLast: boolean): void {
+    for (const job of this.#jobs) job.takeOver(isLast);
   }
 
   /** Gives up what has not been told. */
   drop(): void {
-    if (this.#chunk !== undefined) this.#steps.giveBack(this.#chunk.space);
+    this.#chunk?.space.release();
     this.#chunk = undefined;
-    this.#steps.drop(this.#jobs);
+    for (const job of this.#jobs) job.drop();
     this.#jobs = [];
+    this.#batch?.publish();
+    this.#batch = null;
   }
 
   /** Resolves once all has been told. */
@@ -153,28 +163,30 @@ export class StepParts {
     savedMs: number,
     read: Read,
   ): boolean {
+    if (this.#batch === undefined) this.#batch = this.#steps.openBatch() ?? null;
+    if (this.#batch === null) return false;
     const outLength = summaryOutLength(job);
     const [data] = tensors;
     if (data === undefined) return false;
     const each = align(data.byteLength);
     const chunk = this.#chunkFor(each * tensors.length, outLength);
     if (chunk === undefined) return false;
-    const { room, numbers, copy } = chunk.space;
+    const { space } = chunk;
     const offsets = tensors.map((tensor, i) => {
       const source = sources[i] ?? tensor;
       // A summary is of a tensor as it is now; what follows it at once is about the same elements.
       const known = job.kind === 'summary' ? undefined : chunk.copied.get(source);
       if (known !== undefined) return known;
-      const at = room.byteOffset + TABLE_BYTES + chunk.usedBytes;
-      copy(tensor, at);
+      const at = space.byteOffset + TABLE_BYTES + chunk.usedBytes;
+      space.copy(tensor, at);
       chunk.usedBytes += each;
       chunk.copied.set(source, at);
       return at;
     });
     const [first = 0, second = 0] = offsets;
-    const tableAt = (room.byteOffset >> 3) + chunk.reads.length * PART_NUMBERS;
+    const tableAt = (space.byteOffset >> 3) + chunk.reads.length * PART_NUMBERS;
     const view = { length: data.length, first, second };
-    describeSummary(job, view, chunk.outLength, numbers, tableAt);
+    describeSummary(job, view, chunk.outLength, space.numbers, tableAt);
     chunk.outAts.push(chunk.outLength);
     chunk.reads.push(read);
     chunk.outLength += outLength;
@@ -188,13 +200,13 @@ export class StepParts {
     if (
       chunk !== undefined &&
       chunk.usedBytes + sizeBytes <= chunk.sizeBytes &&
-      chunk.outLength + outLength <= chunk.space.room.outLength &&
+      chunk.outLength + outLength <= chunk.space.outLength &&
       chunk.reads.length < MOST_PARTS
     )
       return chunk;
     this.#close();
     const open = (bytes: number, length: number): Chunk | undefined => {
-      const space = this.#steps.space(TABLE_BYTES + bytes, length);
+      const space = this.#batch?.space(TABLE_BYTES + bytes, length);
       if (space === undefined) return undefined;
       const none = { reads: [], outAts: [], copied: new Map<object, number>() };
       return { space, sizeBytes: bytes, usedBytes: 0, outLength: 0, ...none };
@@ -210,14 +222,12 @@ export class StepParts {
     const chunk = this.#chunk;
     this.#chunk = undefined;
     if (chunk === undefined) return;
-    const { reads, outAts, outLength } = chunk;
-    const { room } = chunk.space;
-    const job = this.#steps.offer({
-      room,
+    const { reads, outAts, outLength, space } = chunk;
+    const job = space.offer({
       outLength,
-      describe: (numbers) => describeTable(room.byteOffset, reads.length, numbers),
+      describe: (numbers) => describeTable(space.byteOffset, reads.length, numbers),
       done: (out) => {
-        // A copy of its own: the ring's memory is used again.
+        // A copy of its own: the memory is used again.
         const own = out.slice();
         reads.forEach((read, i) => read(own, outAts[i] ?? 0));
       },

@@ -2,7 +2,7 @@
  * What every facade over the workers shares: the calls' options, the memory their data waits in, their abort, and the end of it all.
  */
 import { checkNotAborted } from '../../base/assert.ts';
-import { systemClock } from '../../base/clock.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, QuarkError } from '../../base/errors.ts';
 import type { KernelsSettings } from './config.ts';
 import { HandOverCosts, LEAST_TIMED_COST, type HandOverDiagnostics } from './hand-over-costs.ts';
@@ -13,6 +13,8 @@ import type { RingRoom } from './ring/ring.ts';
 import { SignalFanout } from './signals.ts';
 import { workerWays, type WorkerFile, type WorkerWayName } from './spawn.ts';
 import { Staging } from './staging.ts';
+import type { StepCrew } from './step-crew.ts';
+import type { TransferCrew, TransferCrewConfig, TransferPool } from './transfer-crew.ts';
 import type { Modules, SimdLevel } from '../twins.ts';
 import type { Execute } from './worker-host.ts';
 
@@ -101,6 +103,9 @@ export class Dispatcher<C, R> {
   readonly #staging: Staging;
   readonly #pool: WorkerPool<C, R>;
   readonly #crew: RingCrew<C, R> | undefined;
+  /** Takes probed steps where there is no ring, once there are any. */
+  #transfers: TransferCrew | undefined;
+  readonly #codec: RingCodec<C, R> | undefined;
   readonly #costs: HandOverCosts | undefined;
   readonly #signals = new SignalFanout();
   #overflowCallCount = 0;
@@ -128,22 +133,17 @@ export class Dispatcher<C, R> {
       onIdle: () => {
         staging.trim();
         this.#crew?.trim();
+        this.#transfers?.trim();
       },
       onCrowded: () => this.#crew?.sendAway(),
       takeRingUse: () => this.#crew?.takeUse() ?? false,
     });
     const { sharedMemory } = settings;
-    if (codec !== undefined && sharedMemory && this.#pool.hasWorkers) {
-      this.#crew = new RingCrew(
-        {
-          limitBytes: settings.maxPendingBytes,
-          workers: settings.workers,
-          codec,
-          clock: settings.clock ?? systemClock,
-          callTimeoutMs: settings.callTimeoutMs,
-        },
-        this.#pool,
-      );
+    if (this.#pool.hasWorkers) this.#codec = codec;
+    if (this.#codec !== undefined && sharedMemory) {
+      const { workers } = settings;
+      const config = { ...this.#crewSettings(), workers, codec: this.#codec };
+      this.#crew = new RingCrew(config, this.#pool);
     }
     if (compute !== undefined && settings.inlineBytes === null && this.#pool.hasWorkers)
       this.#costs = new HandOverCosts({ compute, isShared: sharedMemory });
@@ -165,15 +165,24 @@ export class Dispatcher<C, R> {
       : cost <= (inlineBytes ?? DEFAULT_INLINE_BYTES);
   }
 
-  /** The ring and what is known of its cost, for work that no promise waits for; undefined where there is no ring. */
-  get ring():
+  /**
+   * How probed steps reach workers, and what is known of the cost; undefined where they do not.
+   *
+   * @param transfer makes what takes them where there is no ring: those who probe nothing need not load it
+   */
+  steps(transfer: (config: TransferCrewConfig, pool: TransferPool) => TransferCrew):
     | {
-        readonly crew: RingCrew<C, R>;
+        readonly crew: StepCrew;
         readonly costs: HandOverCosts | undefined;
         readonly fromCost: number;
       }
     | undefined {
-    const crew = this.#crew;
+    const codec = this.#codec;
+    if (this.#crew === undefined && codec !== undefined && !this.#isClosed) {
+      const config = { ...this.#crewSettings(), answerHere: codec.answer };
+      this.#transfers ??= transfer(config, this.#pool);
+    }
+    const crew = this.#crew ?? this.#transfers;
     if (crew === undefined) return undefined;
     const fromCost = this.#settings.inlineBytes ?? DEFAULT_INLINE_BYTES;
     return { crew, costs: this.#costs, fromCost };
@@ -275,6 +284,9 @@ export class Dispatcher<C, R> {
   state(): Omit<KernelsDiagnostics, 'kernel' | 'simd' | 'wasmFailure'> {
     const pool = this.#pool.state();
     const ring = this.#crew?.counts;
+    const transfers = this.#transfers?.counts;
+    const usedBytes = (ring?.usedBytes ?? 0) + (transfers?.usedBytes ?? 0);
+    const warmBytes = (ring?.warmBytes ?? 0) + (transfers?.warmBytes ?? 0);
     return {
       workerMode: pool.way,
       workerFailures: pool.failures,
@@ -283,8 +295,8 @@ export class Dispatcher<C, R> {
       queuedCount: pool.queuedCount + (ring?.queued ?? 0),
       runningCount: pool.runningCount + (ring?.running ?? 0),
       diedWorkerCount: pool.diedCount,
-      pendingBytes: this.#staging.usedBytes + (ring?.usedBytes ?? 0),
-      keptBytes: this.#staging.freeBytes + (ring?.warmBytes ?? 0),
+      pendingBytes: this.#staging.usedBytes + usedBytes,
+      keptBytes: this.#staging.freeBytes + warmBytes,
       overflowCallCount: this.#overflowCallCount,
       handOver: this.#handOver(),
     };
@@ -294,6 +306,7 @@ export class Dispatcher<C, R> {
   close(): void {
     this.#isClosed = true;
     this.#crew?.close();
+    this.#transfers?.close();
     this.#pool.close();
     this.#staging.trim();
   }
@@ -302,6 +315,8 @@ export class Dispatcher<C, R> {
     const { inlineBytes } = this.#settings;
     const known = {
       way: !this.#pool.hasWorkers ? 'none' : this.#crew === undefined ? 'message' : 'ring',
+      stepWay: this.#stepWay(),
+      lostStepCount: this.#transfers?.counts.lost ?? 0,
     } as const;
     if (this.#costs !== undefined) return { ...known, ...this.#costs.diagnostics() };
     return {
@@ -311,6 +326,20 @@ export class Dispatcher<C, R> {
       fromBytes: this.#pool.hasWorkers ? (inlineBytes ?? DEFAULT_INLINE_BYTES) : null,
       calibrationMs: 0,
     };
+  }
+
+  #stepWay(): HandOverDiagnostics['stepWay'] {
+    if (this.#codec === undefined || !this.#pool.hasWorkers) return 'none';
+    return this.#crew === undefined ? 'transfer' : 'ring';
+  }
+
+  #crewSettings(): {
+    readonly limitBytes: number;
+    readonly clock: Clock;
+    readonly callTimeoutMs: number;
+  } {
+    const { maxPendingBytes, clock = systemClock, callTimeoutMs } = this.#settings;
+    return { limitBytes: maxPendingBytes, clock, callTimeoutMs };
   }
 
   #countHandOver(rooms: readonly Room[]): void {

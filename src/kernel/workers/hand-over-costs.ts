@@ -8,6 +8,13 @@ import { medianTime } from '../../base/thread/median-time.ts';
 export type HandOverDiagnostics = {
   /** How data reaches a worker: by a copy into shared memory that is used again, by a message with a copy, or not at all. */
   readonly way: 'ring' | 'message' | 'none';
+  /**
+   * How the tensors of a probed step reach a worker, where that pays: by a copy into shared memory, in a buffer that is transferred, one a
+   * step, or not at all.
+   */
+  readonly stepWay: 'ring' | 'transfer' | 'none';
+  /** Probed steps whose buffer was lost with a worker, or did not come back in time; they are left out, with a warning. */
+  readonly lostStepCount: number;
   /** Bytes a millisecond that are copied on their way. */
   readonly copyBytesPerMs: number;
   /** Bytes of float32 a millisecond whose statistics are computed on the calling thread. */
@@ -111,7 +118,7 @@ export class HandOverCosts {
   }
 
   /** What has been measured. */
-  diagnostics(): Omit<HandOverDiagnostics, 'way'> {
+  diagnostics(): Omit<HandOverDiagnostics, 'way' | 'stepWay' | 'lostStepCount'> {
     let bytes = LEAST_SHOWN_BYTES;
     while (bytes <= MOST_SHOWN_BYTES && this.#hereMs(bytes) <= this.#awayMs(bytes)) bytes *= 2;
     return {

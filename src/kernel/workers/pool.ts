@@ -8,6 +8,7 @@ import { WorkerClient } from './client.ts';
 import type { WorkerWay, WorkerWayName } from './spawn.ts';
 import type { Modules } from '../twins.ts';
 import type { WorkerSlots } from './slots.ts';
+import { isTransferCall, type TransferCall } from './transferred.ts';
 import { rebuildError, type Execute } from './worker-host.ts';
 
 /** What a {@link WorkerPool} needs to know. */
@@ -47,6 +48,8 @@ export type PoolRun<R> = {
    * not finished soon after is ended and replaced.
    */
   readonly cancel: (error: unknown) => void;
+  /** Takes the call back if no worker has it: its buffer; undefined where one has. The result stays open. */
+  readonly takeBack: () => ArrayBufferLike | undefined;
 };
 
 /** What a {@link WorkerPool} is doing. */
@@ -61,7 +64,7 @@ export type PoolState = {
 
 type CallTask<C, R> = {
   readonly kind: 'call';
-  readonly call: C;
+  readonly call: C | TransferCall;
   readonly buffer: ArrayBufferLike;
   readonly ports: readonly MessagePort[];
   readonly resolve: (value: R) => void;
@@ -141,26 +144,43 @@ export class WorkerPool<C, R> {
    * @param ports those in the call: they move to the worker
    */
   run(call: C, buffer: ArrayBufferLike, ports: readonly MessagePort[] = []): PoolRun<R> {
+    return this.#queueCall(call, buffer, ports);
+  }
+
+  /** Queues so many jobs that are written into `buffer`, which comes back with their answers; 0: a worker touches the memory. */
+  runJobs(transferredJobs: number, buffer: ArrayBuffer): PoolRun<unknown> {
+    return this.#queueCall({ transferredJobs }, buffer, []);
+  }
+
+  #queueCall(
+    call: C | TransferCall,
+    buffer: ArrayBufferLike,
+    ports: readonly MessagePort[],
+  ): PoolRun<R> {
     let finish: CallTask<C, R>['finish'] = nothing;
     const done = new Promise<ArrayBufferLike | undefined>((resolve) => {
       finish = resolve;
     });
     let cancel: PoolRun<R>['cancel'] = nothing;
+    let takeBack: PoolRun<R>['takeBack'] = () => undefined;
     const result = new Promise<R>((resolve, reject) => {
       const task: Task<C, R> = { kind: 'call', call, buffer, ports, resolve, reject, finish };
-      cancel = (error) => {
+      takeBack = () => {
         const at = this.#queue.indexOf(task);
-        if (at >= 0) {
-          this.#queue.splice(at, 1);
-          finish(buffer);
-        } else this.#abandonLater(task);
+        if (at < 0) return undefined;
+        this.#queue.splice(at, 1);
+        finish(buffer);
+        return buffer;
+      };
+      cancel = (error) => {
+        if (takeBack() === undefined) this.#abandonLater(task);
         reject(error);
       };
       this.#queue.push(task);
     });
     if (this.#isClosed) cancel(closedError());
     else this.#pump();
-    return { result, done, cancel };
+    return { result, done, cancel, takeBack };
   }
 
   /**
@@ -359,6 +379,7 @@ export class WorkerPool<C, R> {
       return;
     }
     try {
+      if (isTransferCall(task.call)) throw noWorkers();
       task.resolve(this.#config.runHere(task.call, task.buffer));
     } catch (error) {
       task.reject(error);
@@ -396,6 +417,13 @@ export class WorkerPool<C, R> {
 }
 
 function nothing(): void {}
+
+/** What jobs in a buffer get where no worker can be made: the caller does them. */
+function noWorkers(): QuarkError {
+  return new QuarkError('kernel_failed', 'There are no workers here.', {
+    details: { reason: 'no workers' },
+  });
+}
 
 /** What calls get that come after the end, or are overtaken by it. */
 export function closedError(): QuarkError {

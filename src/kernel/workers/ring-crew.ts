@@ -3,6 +3,13 @@ import type { Clock } from '../../base/clock.ts';
 import { RING_MOST_WORKERS } from './ring/ring-memory.ts';
 import { Ring, type NewRingJob, type RingJob, type RingRoom } from './ring/ring.ts';
 import type { RingAnswer } from './ring/serve-ring.ts';
+import {
+  LATE_MS,
+  type StepBatch,
+  type StepCrew,
+  type StepJob,
+  type StepSpace,
+} from './step-crew.ts';
 import { closedError, type PoolRun, type PoolServe, type WorkerPool } from './pool.ts';
 
 /** How calls and their results are written to a ring, as numbers. */
@@ -28,23 +35,14 @@ export type RingCrewConfig<C, R> = {
   readonly callTimeoutMs: number;
 };
 
-/** Memory into which a step is copied before it becomes a job. */
-export type RingSpace = {
-  readonly room: RingRoom;
-  /** All of the ring's memory. */
-  readonly numbers: Float64Array;
-  /** Copies a tensor to `byteOffset`, a multiple of 8. */
-  readonly copy: (data: ArrayBufferView & ArrayLike<number>, byteOffset: number) => void;
-};
-
-/** What no worker has found so long after it was handed over is done on the training thread, once somebody waits for it. */
-const LATE_MS = 1000;
 /** A worker that is at a job nobody waits for may go on for so long. */
 const ABANDON_MS = 250;
 /** Less than that is no ring. */
 const LEAST_BYTES = 64 * 1024;
 
-export class RingCrew<C, R> {
+export class RingCrew<C, R> implements StepCrew, StepBatch {
+  readonly way = 'ring';
+  readonly messages = 1;
   readonly #config: RingCrewConfig<C, R>;
   readonly #pool: WorkerPool<C, R>;
   readonly #servers = new Map<number, PoolServe>();
@@ -121,38 +119,55 @@ export class RingCrew<C, R> {
         job.failed(error);
       };
     });
-    return { result, done: Promise.resolve(room.buffer), cancel: (error) => cancel(error) };
+    return {
+      result,
+      done: Promise.resolve(room.buffer),
+      cancel: (error) => cancel(error),
+      takeBack: () => undefined,
+    };
   }
 
-  /** Whether a worker serves the ring, or is about to; asks for one where none does. */
-  isServed(): boolean {
+  prepare(): void {
+    this.open();
+  }
+
+  /** A worker serves the ring, or is about to: one is asked for where none does. All steps share the ring. */
+  open(): StepBatch | undefined {
     const ring = this.#open();
-    if (ring === undefined || this.#isClosed || !this.#pool.hasWorkers) return false;
+    if (ring === undefined || this.#isClosed || !this.#pool.hasWorkers) return undefined;
     if (!ring.isServed) this.#serve(ring, 1);
-    return true;
+    return this;
   }
 
-  /** Space for the data of a job, and for an answer of so many numbers; undefined when there is none. */
-  space(sizeBytes: number, outLength: number): RingSpace | undefined {
+  space(sizeBytes: number, outLength: number): StepSpace | undefined {
     const ring = this.#open();
     const room = this.#isClosed ? undefined : ring?.acquire(sizeBytes, outLength);
     if (ring === undefined || room === undefined) return undefined;
-    const { numbers } = ring;
-    return { room, numbers, copy: (data, byteOffset) => ring.copy(data, byteOffset) };
+    return {
+      byteOffset: room.byteOffset,
+      outLength: room.outLength,
+      numbers: ring.numbers,
+      copy: (data, byteOffset) => ring.copy(data, byteOffset),
+      release: () => this.release(room),
+      offer: (job) => this.#offer(ring, { ...job, room }),
+    };
   }
 
-  /**
-   * Hands over a job about the contents of a room, which it gives back. The answer is told by a later {@link poll}, and nobody waits
-   * for it. Undefined where it was done here instead, because there are too many jobs or the kernels are closed.
-   */
-  offer(job: NewRingJob): RingJob | undefined {
-    const ring = this.#ring;
-    const isOurs = ring !== undefined && job.room.buffer === ring.buffer;
-    const posted = isOurs && !this.#isClosed ? ring.post(job) : undefined;
+  /** Hands over a job about the contents of a room, which it gives back. */
+  #offer(ring: Ring, job: NewRingJob): StepJob | undefined {
+    const posted = this.#ring === ring && !this.#isClosed ? ring.post(job) : undefined;
     if (posted === undefined) this.#runHere(job.room, job);
     this.release(job.room);
     this.#isUsed = true;
-    return posted;
+    if (posted === undefined) return undefined;
+    return {
+      get isSettled() {
+        return posted.isSettled;
+      },
+      postedMs: posted.postedMs,
+      takeOver: () => this.#takeOver(posted),
+      drop: () => this.#drop(ring, posted),
+    };
   }
 
   /** Wakes a worker for what was offered. */
@@ -166,7 +181,7 @@ export class RingCrew<C, R> {
   }
 
   /** Does a job here that no worker has finished. */
-  takeOver(job: RingJob): void {
+  #takeOver(job: RingJob): void {
     const ring = this.#ring;
     if (ring === undefined || job.isSettled) return;
     ring.takeOver(job);
@@ -174,13 +189,8 @@ export class RingCrew<C, R> {
     this.#endLate(ring, job, callTimeoutMs - (clock.now() - job.postedMs), 'kill');
   }
 
-  /** Gives a job up. */
-  drop(job: RingJob): void {
-    if (this.#ring !== undefined) this.#drop(this.#ring, job);
-  }
-
   /** Resolves once all of these have been told; what takes too long is done here. */
-  async settle(jobs: readonly RingJob[]): Promise<void> {
+  async settle(jobs: readonly StepJob[]): Promise<void> {
     const isOver = (): boolean => this.#isClosed || jobs.every(({ isSettled }) => isSettled);
     this.poll();
     if (isOver()) return;
@@ -188,7 +198,7 @@ export class RingCrew<C, R> {
     const { clock } = this.#config;
     const waitedMs = clock.now() - Math.max(...jobs.map(({ postedMs }) => postedMs));
     const cancel = clock.after(Math.max(0, LATE_MS - waitedMs), () => {
-      for (const job of jobs) this.takeOver(job);
+      for (const job of jobs) job.takeOver(false);
       this.#tell();
     });
     while (!isOver()) {

@@ -11,6 +11,7 @@ import { nodeEndpoint } from './endpoint.ts';
 import { hasWebWorker, nodeThreads } from './machine.ts';
 import { RING_MESSAGE } from './ring/ring-memory.ts';
 import { serveRing, type RingAnswer } from './ring/serve-ring.ts';
+import { answerTransferred, isTransferCall } from './transferred.ts';
 import type { Modules } from '../twins.ts';
 
 /** Answers one call about the contents of a buffer. */
@@ -46,7 +47,7 @@ export type WorkerHost = {
 /** What a kind of worker does. */
 export type WorkerAbility<C> = {
   readonly execute: Execute<C, unknown>;
-  /** The jobs of a ring; left out by workers that serve none. */
+  /** The jobs of a ring or of a transferred buffer; left out by workers that do none. */
   readonly answer?: RingAnswer;
 };
 
@@ -74,8 +75,13 @@ export function exposeHost<C>(choose: (modules: Modules | null) => WorkerAbility
       serveRing(buffer, worker, answer, tell);
     },
     async run(call, buffer) {
-      const { execute } = (ability ??= choose(null));
-      const outcome = await attempt(() => execute(call as C, buffer)); // bytes become types: the pool sends what its host takes
+      const { execute, answer } = (ability ??= choose(null));
+      const outcome = await attempt(() => {
+        if (!isTransferCall(call)) return execute(call as C, buffer); // bytes become types: the pool sends what its host takes
+        if (answer === undefined)
+          throw new QuarkError('unsupported', 'This kind of worker does no jobs in a buffer.');
+        return answerTransferred(call, buffer, answer);
+      });
       const own = buffer instanceof ArrayBuffer ? buffer : undefined;
       const reply: WorkerReply = { outcome, buffer: own };
       const moved = outcome.ok ? buffersIn(outcome.value) : new Set<ArrayBuffer>();

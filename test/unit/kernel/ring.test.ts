@@ -18,6 +18,7 @@ import {
   serveRing,
   type RingAnswer,
 } from '../../../src/kernel/workers/ring/serve-ring.ts';
+import type { StepBatch, StepCrew } from '../../../src/kernel/workers/step-crew.ts';
 import { random as generator } from '../../support/tensors.ts';
 
 /** Twice the number of the job; a negative one cannot be done. */
@@ -229,22 +230,30 @@ test('steps are computed on the spot for a while when wake-ups take longer than 
   const costs = new HandOverCosts({ compute: () => undefined, isShared: true });
   const ring = new Ring({ sizeBytes: 1 << 22, answerHere: twice, now: () => 0 });
   let wakeMs = 0;
-  const crew = {
-    isServed: () => true,
-    space(bytes: number, length: number) {
+  const job = {
+    isSettled: true,
+    postedMs: 0,
+    takeOver: () => undefined,
+    drop: () => undefined,
+  };
+  const batch: StepBatch = {
+    space(bytes, length) {
       const room = ring.acquire(bytes, length);
       if (room === undefined) return undefined;
       const { numbers } = ring;
-      return { room, numbers, copy: ring.copy.bind(ring) };
+      const copy = ring.copy.bind(ring);
+      return { ...room, numbers, copy, release: () => undefined, offer: () => job };
     },
-    release: () => undefined,
-    offer: () => undefined,
     publish: () => {
       for (const until = performance.now() + wakeMs; performance.now() < until;);
     },
+  };
+  const crew: StepCrew = {
+    way: 'ring',
+    messages: 1,
+    prepare: () => undefined,
+    open: () => batch,
     poll: () => undefined,
-    takeOver: () => undefined,
-    drop: () => undefined,
     settle: () => Promise.resolve(),
   };
   vi.spyOn(costs, 'savedInStep').mockReturnValue(0.5);
@@ -255,8 +264,7 @@ test('steps are computed on the spot for a while when wake-ups take longer than 
     wakeMs = wake;
     const parts = steps.open(() => undefined);
     const isHanded = parts.cosine({ data, source: data }, { data, source: [] }, () => undefined);
-    steps.publish(isHanded ? 0.5 : 0);
-    parts.drop();
+    parts.publish();
     return isHanded;
   };
   // One that is slow says nothing.

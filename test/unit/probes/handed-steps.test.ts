@@ -6,6 +6,7 @@ import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.
 import { handOverOf } from '../../../src/kernel/tensor/step-hand-over.ts';
 import type { KernelsConfig } from '../../../src/kernel/workers/config.ts';
 import { RING_SLOTS, SLOT_AT_WORKER } from '../../../src/kernel/workers/ring/ring-memory.ts';
+import { accessKernels } from '../../../src/instruments/probes/shared-kernels.ts';
 import { HookEngine } from '../../../src/instruments/probes/hook-engine.ts';
 import { ParameterDiagnostics } from '../../../src/instruments/probes/parameter-diagnostics.ts';
 import { TrainingSession } from '../../../src/session/training-session.ts';
@@ -23,21 +24,43 @@ afterEach(async () => {
   open.clear();
 });
 
-/** A worker that does so at its n-th job. */
-function spawnThat(does: 'exits' | 'hangs', job: number): () => Worker {
-  const trap = `
+type Mishap = 'exits' | 'hangs' | 'is slow';
+const DOES: Readonly<Record<Mishap, string>> = {
+  exits: 'process.exit(7)',
+  hangs: 'for (;;)',
+  'is slow': 'for (const until = performance.now() + 40; performance.now() < until;)',
+};
+
+/** Makes a worker that does so at its n-th job, or, where it is slow, from then on; those after it are sound. */
+function spawnThat(does: Mishap, job: number, way: 'ring' | 'transfer' = 'ring'): () => Worker {
+  const isDue = does === 'is slow' ? `claimed >= ${job}` : `claimed === ${job}`;
+  const traps = {
+    ring: `
 const { compareExchange } = Atomics;
 let claimed = 0;
 Atomics.compareExchange = (array, slot, from, to) => {
   const found = compareExchange(array, slot, from, to);
   if (found !== from || to < ${SLOT_AT_WORKER} || array.length < ${RING_SLOTS}) return found;
   claimed += 1;
-  if (claimed === ${job}) ${does === 'exits' ? 'process.exit(7)' : 'for (;;)'};
+  if (${isDue}) ${DOES[does]};
   return found;
 };
-`;
-  return () =>
-    new Worker(new URL(`data:text/javascript,${encodeURIComponent(trap + workerSource)}`));
+`,
+    transfer: `
+import { parentPort as trapped } from 'node:worker_threads';
+let claimed = 0;
+trapped.on('message', ({ path, argumentList }) => {
+  if (path?.[0] !== 'run' || argumentList[0].value.transferredJobs === 0) return;
+  claimed += 1;
+  if (${isDue}) ${DOES[does]};
+});
+`,
+  };
+  let made = 0;
+  return () => {
+    const source = (made++ === 0 ? traps[way] : '') + workerSource;
+    return new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  };
 }
 
 async function make(config: KernelsConfig): Promise<Kernels> {
@@ -155,6 +178,15 @@ async function record(
   return { plain, rows: layers.length };
 }
 
+/** Until the workers have answered everything. */
+const rest = (kernels: Kernels) => (): Promise<void> =>
+  vi.waitFor(
+    () => {
+      const { queuedCount, runningCount } = kernels.diagnostics();
+      expect(queuedCount + runningCount).toBe(0);
+    },
+    { ...PATIENCE, interval: 2 },
+  );
 const inline = (async () => record(await make({ workers: 0 })))();
 
 describe('a probed step', () => {
@@ -188,21 +220,108 @@ describe('a probed step', () => {
     expect(rows).toBeGreaterThan(0);
   });
 
-  it('has them over messages', async () => {
-    const kernels = await make({ workers: 1, sharedMemory: false });
+  it.each(['exits', 'hangs', 'is slow'] as const)(
+    'has them when the worker %s at a job of the ring',
+    async (does) => {
+      const kernels = await served({ spawn: spawnThat(does, 5) });
+      expect((await record(kernels)).plain).toEqual((await inline).plain);
+    },
+  );
+
+  it('has them again of another worker after one that hung', PATIENCE, async () => {
+    const kernels = await served({ spawn: spawnThat('hangs', 5), callTimeoutMs: 300 });
     expect((await record(kernels)).plain).toEqual((await inline).plain);
+    await vi.waitFor(() => expect(kernels.diagnostics().diedWorkerCount).toBe(1), PATIENCE);
+    expect((await record(kernels, rest(kernels))).plain).toEqual((await inline).plain);
+    expect(kernels.diagnostics()).toMatchObject({ diedWorkerCount: 1, workerCount: 1 });
   });
 
-  it.each([
-    ['exits', 5],
-    ['hangs', 5],
-  ] as const)('has them when the worker %s at job %i', async (does, job) => {
-    const kernels = await served({ spawn: spawnThat(does, job) });
+  it('waits for no worker where one starts ahead', PATIENCE, async () => {
+    const kernels = await make({ workers: 1 });
+    handOverOf(kernels)?.prepare();
+    await vi.waitFor(() => expect(kernels.diagnostics().workerCount).toBe(1), PATIENCE);
     expect((await record(kernels)).plain).toEqual((await inline).plain);
+    const [large, small] = [true, false].map((isLarge) => accessKernels(undefined, isLarge));
+    const shared = await large?.loaded;
+    await vi.waitFor(() => expect(shared?.diagnostics().workerCount).toBe(1), PATIENCE);
+    large?.release();
+    small?.release();
+    const access = accessKernels(undefined, false);
+    const other = await access.loaded;
+    await vi.waitFor(() => expect(access.isReady).toBe(true), PATIENCE);
+    expect(other.diagnostics().workerCount).toBe(0);
+    access.release();
   });
 
   it('has them when there is no room in the ring', async () => {
     const kernels = await served({ maxPendingBytes: 100_000 });
     expect((await record(kernels)).plain).toEqual((await inline).plain);
   });
+});
+
+describe('a probed step where memory cannot be shared', () => {
+  const transfer = { sharedMemory: false } as const;
+  /** The steps that a run handed over, and rows of it that the same run has without workers. */
+  async function compare(kernels: Kernels, turn?: () => Promise<void>) {
+    const handOver = handOverOf(kernels);
+    if (handOver === undefined) throw new Error('no workers');
+    const published = vi.spyOn(handOver, 'publish');
+    const { plain } = await record(kernels, turn);
+    const { lostStepCount } = kernels.diagnostics().handOver;
+    return { plain, steps: published.mock.calls.length, lostStepCount };
+  }
+
+  it('has the same rows, one buffer a step', PATIENCE, async () => {
+    const kernels = await served(transfer);
+    expect(kernels.diagnostics().handOver).toMatchObject({ way: 'message', stepWay: 'transfer' });
+    const { plain, steps, lostStepCount } = await compare(kernels, rest(kernels));
+    expect(plain).toEqual((await inline).plain);
+    expect(steps).toBeGreaterThan(STEPS / 2);
+    expect(lostStepCount).toBe(0);
+    await vi.waitFor(() => expect(kernels.diagnostics().pendingBytes).toBe(0), PATIENCE);
+  });
+
+  it('has them in a loop that gives the event loop no turn, or turns that are too short', async () => {
+    const looped = await compare(await served(transfer));
+    expect(looped.plain).toEqual((await inline).plain);
+    // Both instruments may hand over one step before the loop is known to give no turn.
+    expect(looped.steps).toBeLessThanOrEqual(2);
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    expect((await compare(await served(transfer), turn)).plain).toEqual((await inline).plain);
+    expect((await compare(await make({ workers: 1, ...transfer }), turn)).plain).toEqual(
+      (await inline).plain,
+    );
+  });
+
+  it('has them of a worker that is slow, and where there is no memory for a buffer', async () => {
+    const slow = await served({ ...transfer, spawn: spawnThat('is slow', 3, 'transfer') });
+    expect((await compare(slow, rest(slow))).plain).toEqual((await inline).plain);
+    const kernels = await make({ ...transfer, workers: 1, maxPendingBytes: 100_000 });
+    const { plain, steps } = await compare(kernels, rest(kernels));
+    expect(plain).toEqual((await inline).plain);
+    expect(steps).toBe(0);
+  });
+
+  it.each(['exits', 'hangs'] as const)(
+    'loses the rows of one step when the worker %s, says so, and goes on with another worker',
+    PATIENCE,
+    async (does) => {
+      const spawn = spawnThat(does, 5, 'transfer');
+      const kernels = await served({ ...transfer, spawn, callTimeoutMs: 500 });
+      const { plain, lostStepCount } = await compare(kernels, rest(kernels));
+      const numbers = (list: readonly string[]): readonly string[] =>
+        list.slice(0, -1).map((row) => row.replace(LEFT_OUT, ''));
+      const all = numbers((await inline).plain);
+      const found = numbers(plain);
+      const missing = all.filter((row) => !found.includes(row));
+      expect(found.filter((row) => !all.includes(row))).toEqual([]);
+      expect(lostStepCount).toBeGreaterThan(0);
+      const steps = new Set(missing.map((row) => /"step":(\d+)/.exec(row)?.[1]));
+      expect(steps.size).toBeGreaterThan(0);
+      expect(steps.size).toBeLessThanOrEqual(lostStepCount);
+      expect(plain.at(-1)).toContain('capture_failed');
+      await vi.waitFor(() => expect(kernels.diagnostics().diedWorkerCount).toBe(1), PATIENCE);
+      expect((await compare(kernels, rest(kernels))).plain).toEqual((await inline).plain);
+    },
+  );
 });
