@@ -3,10 +3,12 @@
 //   npm run bench -- handover                       one tensor, then a probed step of 50 tensors (needs a build)
 //   npm run bench -- handover --before=FOLDER       the probed step beside that of another build's `dist`, in turn
 //   npm run bench -- handover --only=step           the probed step alone
+//   npm run bench -- handover --only=first          the first probes of fresh processes
 //   npm run bench -- handover --only=memory         tensors of TensorFlow.js' WebAssembly backend, where they lie and copied
 //
 // On one core: taskset -c 0 npm run bench -- handover --only=step
-import { pathToFileURL } from 'node:url';
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { resolve } from 'node:path';
 import { loadavg } from 'node:os';
 import { median, report } from './harness.mjs';
@@ -35,7 +37,7 @@ async function step() {
     ...(before === undefined ? {} : { 'the build before': [await load(before), {}] }),
     'as measured, the default': [own, {}],
     'computed on the spot': [own, { kernels: { workers: 0 } }],
-    'over messages': [own, { kernels: { workers: 1, sharedMemory: false } }],
+    transferred: [own, { kernels: { workers: 1, sharedMemory: false } }],
   };
   const rows = [];
   for (const turns of [true, false]) {
@@ -65,6 +67,33 @@ async function step() {
   console.log(`load ${loadavg()[0].toFixed(1)}`);
 }
 
+/** The first probe of a process, and those after it, beside the build before. */
+async function first() {
+  const before = options.get('before');
+  const builds = {
+    'this build': 'dist',
+    ...(before === undefined ? {} : { 'the build before': before }),
+  };
+  const times = Object.fromEntries(Object.keys(builds).map((name) => [name, []]));
+  const program = fileURLToPath(new URL('handover/first.mjs', import.meta.url));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, folder] of Object.entries(builds))
+      times[name].push(JSON.parse(execFileSync(process.execPath, [program, folder]).toString()));
+  }
+  const rows = Object.entries(times).flatMap(([name, rounds]) =>
+    rounds[0].map((_, probe) => {
+      const list = rounds.map((steps) => steps[probe]);
+      return {
+        what: `${name}: probe ${probe + 1} of a process, 50 tensors, 4 MB`,
+        value: median(list),
+        unit: `ms blocked (best ${Math.min(...list).toFixed(2)}, worst ${Math.max(...list).toFixed(2)})`,
+      };
+    }),
+  );
+  await report('handover-first', rows);
+  console.log(`load ${loadavg()[0].toFixed(1)}`);
+}
+
 /** Tensors read where they lie, and trainings whose tensors are. */
 async function memory() {
   const before = options.get('before');
@@ -79,8 +108,9 @@ async function memory() {
 }
 
 const only = options.get('only');
-if (only !== 'memory') await step();
-if (only !== 'step') await memory();
+if (only === undefined || only === 'step') await step();
+if (only === undefined || only === 'first') await first();
+if (only === undefined || only === 'memory') await memory();
 if (only === undefined) {
   process.argv.push('--only=handover');
   await import('./kernels.mjs');

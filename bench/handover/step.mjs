@@ -94,7 +94,23 @@ export async function openSteps(lib, { kernels: config, turns }) {
     distributionTypes: ['value', 'gradient', 'update'],
   });
   let step = 0;
+  const probe = () => {
+    hooks.beginStep(step);
+    source.pass();
+    hooks.endStep();
+    source.update();
+    parameters.snapshot(step);
+  };
   return {
+    /** Milliseconds by the clock that one step blocks. */
+    async once() {
+      const began = performance.now();
+      probe();
+      const ms = performance.now() - began;
+      step += 1;
+      await new Promise((done) => setTimeout(done, TRAINING_MS));
+      return ms;
+    },
     skipped: () => hooks.status.skippedProbes + parameters.status.skippedProbes,
     probed: () => hooks.status.probedSteps,
     /** Processor time of the training thread that a probe takes: of all steps, by the probes that were not left out. */
@@ -107,11 +123,7 @@ export async function openSteps(lib, { kernels: config, turns }) {
           probesBefore = probes();
           beganMs = threadMs();
         }
-        hooks.beginStep(step);
-        source.pass();
-        hooks.endStep();
-        source.update();
-        parameters.snapshot(step);
+        probe();
         Atomics.wait(asleep, 0, 0, TRAINING_MS);
         if (turns) await turn();
       }

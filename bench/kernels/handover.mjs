@@ -1,5 +1,6 @@
 // What handing a tensor to a worker costs its caller, against computing on the spot and against a copy of the same bytes into warm memory.
 import { createKernels } from '../../src/kernel/tensor/kernels.ts';
+import { handOverOf } from '../../src/kernel/tensor/step-hand-over.ts';
 import { findChange, findNumbers } from '../../src/kernel/tensor/summaries.ts';
 import { measure, normal } from './support.mjs';
 
@@ -27,8 +28,8 @@ function ways(name, kernels, tensor) {
 /** All that a probe can ask of 50 tensors of 20,480 values (4 MB): statistics, units, a histogram, and half of them as differences. */
 async function step(bench) {
   const kernels = await createKernels({ inlineBytes: 0, workers: 1 });
-  const { steps, inline } = kernels;
-  if (steps === undefined) return;
+  const transferring = await createKernels({ inlineBytes: 0, workers: 1, sharedMemory: false });
+  const { inline } = kernels;
   const shape = [160, 128];
   const request = {
     epsilon: 0,
@@ -38,28 +39,41 @@ async function step(bench) {
   };
   const tensors = Array.from({ length: 50 }, (_, i) => {
     const data = Float32Array.from(normal(20_480, { seed: i + 1 }));
-    return { data, shape, dtype: 'float32' };
+    return { data, shape, dtype: 'float32', source: data };
   });
   const isChange = (i) => i % 2 === 1;
-  const answer = { done: () => undefined, failed: () => undefined };
-  const hand = (tensor, i) =>
-    isChange(i)
-      ? steps.change(tensor, tensors[i - 1].data, { ...request, unitAxis: null }, answer)
-      : steps.summarize(tensor, request, answer);
-  while (hand(tensors[0], 0) === undefined) await new Promise((done) => setTimeout(done, 10));
-  const blocked = async () => {
+  const ready = async (steps) => {
+    for (;;) {
+      const parts = steps.open(() => undefined);
+      const isHanded = parts.summarize(tensors[0], request, () => undefined);
+      parts.drop();
+      if (isHanded) return steps;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  };
+  const blocked = (steps) => async () => {
+    const answers = [];
+    const done = (answer) => answers.push(answer);
     const began = performance.now();
-    const jobs = tensors.map(hand);
-    steps.publish();
+    const parts = steps.open((error) => {
+      throw error;
+    });
+    tensors.forEach((tensor, i) => {
+      if (isChange(i)) parts.change(tensor, tensors[i - 1], { ...request, unitAxis: null }, done);
+      else parts.summarize(tensor, request, done);
+    });
+    parts.publish();
     let ms = performance.now() - began;
-    while (!jobs.every((job) => job?.isSettled !== false)) {
-      await new Promise((done) => setTimeout(done, 1));
+    while (answers.length < tensors.length) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
       const polled = performance.now();
       steps.poll();
       ms += performance.now() - polled;
     }
     return { ms };
   };
+  const ring = await ready(handOverOf(kernels));
+  const transfers = await ready(handOverOf(transferring));
   const here = () => {
     tensors.forEach((tensor, i) => {
       if (isChange(i)) findChange(inline, tensor.data, tensors[i - 1].data, request);
@@ -76,7 +90,8 @@ async function step(bench) {
     times: await measure(
       {
         [HERE]: here,
-        'handed over: blocked, with taking the answers': blocked,
+        'ring: blocked, with taking the answers': blocked(ring),
+        'transferred: blocked, with taking the answers': blocked(transfers),
         'the copies alone, into warm shared memory': () => {
           let at = 0;
           tensors.forEach(({ data }, i) => {
@@ -93,12 +108,19 @@ async function step(bench) {
       {
         what: 'share of the time on the spot, blocked',
         fast: HERE,
-        slow: 'handed over: blocked, with taking the answers',
+        slow: 'ring: blocked, with taking the answers',
+        atMost: 0.34,
+      },
+      {
+        what: 'share of the time on the spot, blocked',
+        fast: HERE,
+        slow: 'transferred: blocked, with taking the answers',
         atMost: 0.34,
       },
     ],
   });
   await kernels.close();
+  await transferring.close();
 }
 
 export async function run(bench) {

@@ -42,6 +42,8 @@ import type { KernelAccess } from './shared-kernels.ts';
 const INLINE_NS = 1.2e6;
 /** Tensors with more elements never are reduced on the training thread. */
 const MAX_INLINE_LENGTH = 1 << 18;
+/** Bytes of such tensors that a step copies for a worker at most, which takes about as long as it may reduce on the spot. */
+const MAX_COPIED_BYTES = 1 << 24;
 /** Longest time taken at a time, later. */
 const SLICE_MS = 1;
 /** Nanoseconds an element takes, as measured on one core of 2023, and those of any call. */
@@ -59,6 +61,8 @@ export class ProbeWork {
   readonly #beganLoaded: boolean;
   #spentMs = 0;
   #inlineNs = 0;
+  /** Of tensors that are too large to be reduced here. */
+  #copiedBytes = 0;
   #later: LaterWork[] = [];
   /** Elements of what was put off. */
   #laterLength = 0;
@@ -111,9 +115,7 @@ export class ProbeWork {
     if (data === undefined) {
       this.#onDevice((batch) => batch.summarize(tensor, request), 'summary', done);
     } else if (
-      this.#handOver(data.length, (parts) =>
-        parts.summarize(stepTensor(tensor, data), request, done),
-      )
+      this.#handOver(data, 1, (parts) => parts.summarize(stepTensor(tensor, data), request, done))
     ) {
       // Told by a later poll.
     } else if (this.#fits(data.length, STATS_NS + histogramNs(data.length, request))) {
@@ -160,7 +162,7 @@ export class ProbeWork {
       if (a.length !== b.length || a.constructor !== b.constructor) return;
       const one = { data: a, source: first };
       const two = { data: b, source: second };
-      if (this.#handOver(a.length, (parts) => parts.cosine(one, two, done))) {
+      if (this.#handOver(a, 2, (parts) => parts.cosine(one, two, done))) {
         // Told by a later poll.
       } else if (this.#fits(a.length, STATS_NS)) {
         done(cosineBetween(this.#kernels.inline, a, b));
@@ -358,7 +360,7 @@ export class ProbeWork {
     if (
       isFloat(was) &&
       was.constructor === now.constructor &&
-      this.#handOver(now.length, (parts) =>
+      this.#handOver(now, 2, (parts) =>
         parts.change(stepTensor(after, now), stepTensor(before.tensor, was), request, done),
       )
     )
@@ -372,14 +374,22 @@ export class ProbeWork {
     }
   }
 
-  /** Hands a part of the step to a worker, where that takes less time than doing it. */
-  #handOver(length: number, hand: (parts: StepParts) => boolean): boolean {
+  /** Hands a part of the step, about so many tensors, to a worker, where that takes less time than doing it. */
+  #handOver(
+    { byteLength, length }: TensorData,
+    tensors: number,
+    hand: (parts: StepParts) => boolean,
+  ): boolean {
     const { steps } = this.#kernels;
-    if (steps === undefined || length === 0 || length > MAX_INLINE_LENGTH) return false;
+    const copiedBytes = length > MAX_INLINE_LENGTH ? byteLength * tensors : 0;
+    if (steps === undefined || length === 0) return false;
+    if (copiedBytes > 0 && this.#copiedBytes + copiedBytes > MAX_COPIED_BYTES) return false;
     this.#parts ??= steps.open((error) => {
       this.#failure ??= { error };
     });
-    return hand(this.#parts);
+    const isHanded = hand(this.#parts);
+    if (isHanded) this.#copiedBytes += copiedBytes;
+    return isHanded;
   }
 
   #throwFailure(): void {

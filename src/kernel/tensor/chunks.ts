@@ -10,7 +10,12 @@ import type {
 } from '../kernel.ts';
 
 /** A part of a tensor on its way to a worker. */
-export type Chunk = { readonly view: TensorJob['view']; readonly room: Room };
+export type Chunk = {
+  readonly view: TensorJob['view'];
+  readonly room: Room;
+  /** Copies it into its room, before the first call about it: workers are at the first chunk while the second is being copied. */
+  fill?: (() => void) | undefined;
+};
 
 /** Runs one call on every chunk. */
 export type RunChunks = (call: KernelCall) => Promise<readonly KernelResult[]>;

@@ -252,15 +252,17 @@ export class Kernels implements AsyncDisposable {
   ): Chunk[] | undefined {
     const sizes = groups.map((group) => group.reduce((sum, part) => sum + part.byteLength, 0));
     return this.#dispatcher.acquire(sizes, outLengthOf(call))?.map((room, i) => {
-      let at = 0;
-      let length = 0;
-      for (const part of groups[i] ?? []) {
-        const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
-        new Uint8Array(room.buffer).set(bytes, room.byteOffset + at);
-        at += part.byteLength;
-        length += part.length;
-      }
-      return { view: { type, byteOffset: room.byteOffset, length }, room };
+      const group = groups[i] ?? [];
+      const length = group.reduce((sum, part) => sum + part.length, 0);
+      const fill = (): void => {
+        const to = new Uint8Array(room.buffer);
+        let at = room.byteOffset;
+        for (const part of group) {
+          to.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
+          at += part.byteLength;
+        }
+      };
+      return { view: { type, byteOffset: room.byteOffset, length }, room, fill };
     });
   }
 
@@ -327,7 +329,16 @@ export class Kernels implements AsyncDisposable {
       chunks.map(({ room }) => room),
       signal,
       (run) =>
-        work((call) => Promise.all(chunks.map(({ view, room }) => run(room, { call, view })))),
+        work((call) =>
+          Promise.all(
+            chunks.map((chunk) => {
+              const { view, room } = chunk;
+              chunk.fill?.();
+              chunk.fill = undefined;
+              return run(room, { call, view });
+            }),
+          ),
+        ),
     );
   }
 }
