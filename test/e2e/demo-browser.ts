@@ -43,6 +43,24 @@ export async function serveFiles(): Promise<{ url: string; close: () => Promise<
   return { url: `http://127.0.0.1:${address.port}/`, close: () => server.close() };
 }
 
+/** How long a frame is waited for: one comes every 16 ms, on a loaded machine every second. */
+const FRAME_WAIT_MS = 20_000;
+
+/** Whether a page is given frames. A headless Chromium may stop giving them: then scripts answer, and clicks wait for ever. */
+export function drawsFrames(page: Page): Promise<boolean> {
+  return page.evaluate(
+    (limitMs) =>
+      new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(false), limitMs);
+        requestAnimationFrame(() => {
+          clearTimeout(timer);
+          resolve(true);
+        });
+      }),
+    FRAME_WAIT_MS,
+  );
+}
+
 /** What goes wrong on a page from now on. */
 export function collectErrors(page: Page): string[] {
   const errors: string[] = [];

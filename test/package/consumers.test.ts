@@ -185,7 +185,7 @@ test.each(
       ['with the package pre-bundled', []],
       ['with the package served as it is', ['quark-sdk']],
     ],
-    1,
+    0,
   ),
 )('a Vite app in development, %s', async (_how, exclude) => {
   const { config, warnings } = viteUser(consumer().root);

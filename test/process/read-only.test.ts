@@ -9,6 +9,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { MetricsLogger, TrainingSession } from '../../src/index.ts';
+import { casesOf } from '../support/long.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const CLI = here('../../dist/cli.js');
@@ -126,16 +127,17 @@ describe.skipIf(!CAN_ASK)('a store that this user may not write', () => {
     const { folder, runId } = await recorded();
     closeUp(folder);
     const before = paths(folder).map((path) => [path, statSync(path).mtimeMs]);
-    for (const [args, text] of [
-      [['runs'], 'digits'],
+    const commands = [
       [['show', 'latest'], runId],
+      [['analyze', 'latest'], 'score'],
+      [['query', 'select count(*) as n from metrics'], '200'],
+      [['runs'], 'digits'],
       [['metrics', 'latest'], 'train/loss'],
       [['events', 'latest'], 'run_started'],
-      [['analyze', 'latest'], 'score'],
       [['phases', 'latest'], ''],
       [['report', 'latest'], 'train/loss'],
-      [['query', 'select count(*) as n from metrics'], '200'],
-    ] as const) {
+    ] as const;
+    for (const [args, text] of casesOf(commands, 3)) {
       const { code, out, err } = await quark(...args, '--storage-dir', folder);
       expect([args, code, err]).toEqual([args, 0, '']);
       expect(out.toLowerCase()).toContain(text.toLowerCase());

@@ -3,6 +3,7 @@ import { createBlobObjects } from '../../../src/store/objects/open-objects.ts';
 import { checkS3Options, type S3Options } from '../../../src/store/objects/s3-config.ts';
 import { S3Objects } from '../../../src/store/objects/s3-objects.ts';
 import { sha256Hex } from '../../../src/store/blob-rules.ts';
+import { casesOf } from '../../support/long.ts';
 import { openS3Place, type Fault, type FrontCall, type S3Place } from '../../support/s3-place.ts';
 import { bytesOf } from '../../support/segments.ts';
 
@@ -98,15 +99,15 @@ describe('objects', () => {
 
 describe('faults', () => {
   const passing: readonly [string, Fault][] = [
-    ['a status of 500', { kind: 'answer', status: 500, code: 'InternalError' }],
     ['a status of 503', { kind: 'answer', status: 503, code: 'SlowDown' }],
+    ['a lost answer', { kind: 'lose' }],
+    ['a body damaged on the way', { kind: 'damage' }],
     ['a status of 429', { kind: 'answer', status: 429, headers: { 'retry-after': '1' } }],
     ['a request timeout', { kind: 'answer', status: 400, code: 'RequestTimeout' }],
     ['a dropped connection', { kind: 'drop' }],
-    ['a lost answer', { kind: 'lose' }],
-    ['a body damaged on the way', { kind: 'damage' }],
+    ['a status of 500', { kind: 'answer', status: 500, code: 'InternalError' }],
   ];
-  test.each(passing)('%s is got over', async (_name, fault) => {
+  test.each(casesOf(passing, 5))('%s is got over', async (_name, fault) => {
     const objects = open({ partBytes: 5 * MIB });
     const bytes = bytesOf(6 * MIB, 3);
     for (const size of [1000, bytes.byteLength]) {
