@@ -1,5 +1,5 @@
 // Reads a format that Quark does not know, with an importer of its own. Run: node examples/custom-importer.mjs
-// Then look at it: npx quark dashboard
+// Then look at it: npx quark-sdk dashboard
 import { openRun, openStorage } from 'quark-sdk';
 import { bytesInput, importRuns } from 'quark-sdk/exchange';
 

@@ -1,5 +1,5 @@
 // Fits a line by gradient descent and records every step. Run: node examples/node-minimal.mjs
-// Then look at it: npx quark dashboard
+// Then look at it: npx quark-sdk dashboard
 import { MetricsLogger, TrainingSession } from 'quark-sdk';
 
 const storageDir = process.env.QUARK_STORAGE_DIR ?? 'quark-runs';

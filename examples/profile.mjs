@@ -1,7 +1,7 @@
 // Where does a program need memory and time? Scopes, checkpoints, a metric of one's own, and the exports.
 //
 //   node examples/profile.mjs
-//   npx quark profile latest --storage-dir quark-runs
+//   npx quark-sdk profile latest --storage-dir quark-runs
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MetricsLogger, TrainingSession } from 'quark-sdk';

@@ -1,7 +1,7 @@
 // How long do things take, and how long does the rest take? Timers, fewer samples of a metric, and the time that is left.
 //
 //   node examples/timers.mjs
-//   npx quark show latest --storage-dir quark-runs
+//   npx quark-sdk show latest --storage-dir quark-runs
 import { MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
 import { readProgress, Timers } from 'quark-sdk/profiler';
 

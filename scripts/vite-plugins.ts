@@ -261,8 +261,7 @@ export function librarySeams(): Plugin {
     async generateBundle() {
       for (const { entry, file } of WORKERS) {
         const { code, map } = await buildWorker(entry); // oxlint-disable-line no-await-in-loop -- five
-        const source = `${code.trimEnd()}\n//# sourceMappingURL=${file}.map\n`;
-        this.emitFile({ type: 'asset', fileName: file, source });
+        this.emitFile({ type: 'asset', fileName: file, source: code });
         this.emitFile({ type: 'asset', fileName: `${file}.map`, source: map });
       }
     },

@@ -1,24 +1,32 @@
 /** Metric columns as an Arrow table, for tools that take one. */
-import type { Dictionary, Float64, Int32, Table, Utf8 } from 'apache-arrow';
+import type * as Arrow from 'apache-arrow';
 import type { MetricColumns } from './metric-columns.ts';
 
 /** Columns of the table that {@link toArrowTable} makes. */
 export type MetricArrowColumns = {
-  metric_key: Dictionary<Utf8, Int32>;
-  value: Float64;
-  step: Float64;
-  epoch: Float64;
-  timestamp: Float64;
-  sequence: Float64;
+  metric_key: Arrow.Dictionary<Arrow.Utf8, Arrow.Int32>;
+  value: Arrow.Float64;
+  step: Arrow.Float64;
+  epoch: Arrow.Float64;
+  timestamp: Arrow.Float64;
+  sequence: Arrow.Float64;
 };
 
 /**
  * The columns as a table of apache-arrow, with the names of abiotic-quark. Numbers are shared, not copied: do not
- * change them. A missing step or epoch is null; `timestamp` is in UTC epoch milliseconds. Apache Arrow is loaded when
- * this is first called.
+ * change them. A missing step or epoch is null; `timestamp` is in UTC epoch milliseconds.
+ *
+ * ```js
+ * import * as arrow from 'apache-arrow';
+ * const table = toArrowTable(await run.readMetricColumns({ metricKey: 'train/loss' }), arrow);
+ * ```
+ *
+ * @param arrow the module, of version 14 or later: `import * as arrow from 'apache-arrow'`. The table is one of its own
  */
-export async function toArrowTable(columns: MetricColumns): Promise<Table<MetricArrowColumns>> {
-  const arrow = await import('apache-arrow');
+export function toArrowTable(
+  columns: MetricColumns,
+  arrow: typeof Arrow,
+): Arrow.Table<MetricArrowColumns> {
   const { keyIndex, keys, rowCount: length } = columns;
   const dictionary = arrow.vectorFromArray(keys, new arrow.Utf8());
   const type = new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32());

@@ -1,4 +1,5 @@
 /** Sessions in a real browser, recorded into IndexedDB. */
+import * as arrow from 'apache-arrow';
 import { afterEach, expect, test } from 'vitest';
 import {
   listRuns,
@@ -60,7 +61,7 @@ test('a run is recorded, merged and read back, with the storage directory as a n
     'non_finite_metric',
     'run_ended',
   ]);
-  const table = await toArrowTable(columns);
+  const table = toArrowTable(columns, arrow);
   expect([
     table.numRows,
     table.getChild('value')?.get(3),

@@ -1,4 +1,5 @@
 /** The doctor lists objects of blobs that no row knows, and removes them where somebody says that nobody else uses the bucket. */
+import { AwsClient } from 'aws4fetch';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -34,7 +35,7 @@ const objectOf = (hash: string): string => `blobs/${hash.slice(0, 2)}/${hash}`;
 test.each(['sqlite', 'postgres'] as const)('in a bucket beside %s', async (kind) => {
   const objects: S3Options = { ...bucket.options, prefix: `${kind}/` };
   const uri = kind === 'sqlite' ? directory : schema.uri;
-  const place = new S3Objects(checkS3Options(objects));
+  const place = new S3Objects(checkS3Options(objects), AwsClient);
   const spaces = await openSpaces(uri, { objects });
   const named = Buffer.alloc(300_000, 9);
   await spaces.store('').putBlob(nameOf(named), new Uint8Array(named));

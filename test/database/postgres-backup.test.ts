@@ -2,6 +2,7 @@
  * The backup of PostgreSQL with a bucket as docs/operations.md says: the files of the database first, between the two calls that begin
  * and end a backup, then the bucket; and back, on another server with another bucket.
  */
+import { AwsClient } from 'aws4fetch';
 import { spawn, type ChildProcess } from 'node:child_process';
 import {
   chownSync,
@@ -72,8 +73,8 @@ async function train(store: Store, rows: number): Promise<string> {
 }
 
 async function copyBucket(): Promise<void> {
-  const from = new S3Objects(checkS3Options(bucket.options));
-  const to = new S3Objects(checkS3Options(copied.options));
+  const from = new S3Objects(checkS3Options(bucket.options), AwsClient);
+  const to = new S3Objects(checkS3Options(copied.options), AwsClient);
   for (const start of ['blobs/', 'segments/'])
     for await (const { key } of from.list(start)) {
       const bytes = await from.get(key, 2 ** 30);
@@ -207,7 +208,7 @@ test('the database first, then the bucket: everything acknowledged before is the
   // Bucket first: objects that were written in between are in the database only.
   const [, segment = ''] =
     /"(segments\/[^"]+)"/.exec(JSON.stringify(await again.database.read(listObjects))) ?? [];
-  const objects = new S3Objects(checkS3Options(copied.options));
+  const objects = new S3Objects(checkS3Options(copied.options), AwsClient);
   await objects.delete(segment);
   for await (const { key } of objects.list('blobs/')) {
     await objects.delete(key);

@@ -2,6 +2,7 @@
  * Several processes merge on one PostgreSQL database and bucket, while others write and one reads, and are killed at
  * random: everything acknowledged is there exactly once at every moment, and in the end no object is left over.
  */
+import { AwsClient } from 'aws4fetch';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Maintenance } from '../../src/service/maintenance/maintenance.ts';
 import { openPostgresSpaces } from '../../src/store/sql/node/postgres-storage.ts';
@@ -141,7 +142,9 @@ test(
       .toEqual([0, []]);
     for (const runId of RUN_IDS) expect(await inspect(store, runId, kept)).toEqual([]);
     const inBucket: string[] = [];
-    for await (const { key } of new S3Objects(checkS3Options(bucket.options)).list('segments/'))
+    for await (const { key } of new S3Objects(checkS3Options(bucket.options), AwsClient).list(
+      'segments/',
+    ))
       inBucket.push(key);
     const named = await schema.query('SELECT object_key FROM segment_objects ORDER BY object_key');
     expect(inBucket.length).toBeGreaterThan(0);

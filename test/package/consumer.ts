@@ -21,7 +21,7 @@ import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
 export const REPOSITORY: string = fileURLToPath(new URL('../../', import.meta.url));
 export const DIST: string = join(REPOSITORY, 'dist');
 
-type Manifest = { readonly dependencies: Readonly<Record<string, string>> };
+type Manifest = { readonly optionalDependencies: Readonly<Record<string, string>> };
 
 /** `npm pack` of what is built. @returns the tarball's path, in a folder of its own below the system's temporary one */
 export function packTarball(): string {
@@ -52,7 +52,8 @@ export class Consumer {
     mkdirSync(installed, { recursive: true });
     execFileSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-    for (const name of Object.keys(manifest.dependencies)) {
+    for (const name of Object.keys(manifest.optionalDependencies)) {
+      if (!existsSync(join(REPOSITORY, 'node_modules', name))) continue; // of another platform
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(join(REPOSITORY, 'node_modules', name), join(modules, name), 'junction');
     }

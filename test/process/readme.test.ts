@@ -34,7 +34,7 @@ test('the Node examples run one after the other, and the command they name shows
     );
     expect(outputs[5]).toMatch(/^median 2\.\d\d, the level changes at 600\n$/);
     expect(outputs[6]).toMatch(/^(waiting|uploading): stored here\n$/);
-    const command = /^npx quark (show run_\w+ --storage-dir quark-runs)\n$/.exec(
+    const command = /^npx quark-sdk (show run_\w+ --storage-dir quark-runs)\n$/.exec(
       outputs[0] ?? '',
     )?.[1];
     expect(await run(join(ROOT, 'dist', 'cli.js'), ...(command ?? '').split(' '))).toContain(

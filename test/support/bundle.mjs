@@ -38,7 +38,7 @@ export async function bundle(entry, { forNode = true, folder } = {}) {
       reportCompressedSize: false,
       lib: { entry: join(ROOT, entry), formats: ['es'], fileName: () => 'bundle.mjs' },
       rolldownOptions: {
-        external: forNode ? [/^node:/, 'libsql', 'pg', 'pino'] : [],
+        external: forNode ? [/^node:/] : [],
         output: { codeSplitting: false },
       },
     },

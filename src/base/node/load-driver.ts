@@ -1,27 +1,33 @@
-/** Drivers of databases, which bundlers leave alone: they load native code by a name that is made while the program runs. */
+/** Packages that a program may lack, and that bundlers leave alone: nothing imports them by a name that a bundler would look for. */
 import { join } from 'node:path';
+import { messageOf, SessionStoreError } from '../errors.ts';
 
 /**
- * Loads a driver by `load`, else by `require` as seen from the bundle or the working folder. A bundle may hold a copy that cannot find its
- * native code, or no way to load anything by name.
+ * Loads a driver by `require`, as seen from the package or the bundle that it is in, from the program, or from the working folder.
  *
- * @param load gives what `require` gives: the default export
- * @throws what `load` throws, where the driver is nowhere
+ * @param load calls `require` with the name
+ * @throws what the first `require` throws, where the driver is nowhere
  */
-export async function loadDriver<T>(name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (cause) {
-    for (const base of bases()) {
-      try {
-        const found: T = requireAt(base)(name);
-        return found;
-      } catch {
-        // It is not there; the first reason is what counts.
-      }
+export function loadDriver<T>(load: (require: NodeJS.Require) => T): T {
+  let reason: unknown;
+  for (const base of bases()) {
+    try {
+      return load(requireAt(base));
+    } catch (cause) {
+      reason ??= cause;
     }
-    throw cause;
   }
+  throw reason;
+}
+
+/** The error for a package that the user installs where he needs it. @param purpose begins a sentence: "Storing in PostgreSQL" */
+export function missingPackage(name: string, purpose: string, cause: unknown): SessionStoreError {
+  const install = `npm install ${name}`;
+  return new SessionStoreError(
+    'failed',
+    `${purpose} needs the package ${name}, which could not be loaded (${messageOf(cause)}). Install it with: ${install}`,
+    { details: { package: name, install }, cause },
+  );
 }
 
 /** `require` as a file or folder sees it. Bundlers would search for what is required through an import of `node:module`. */

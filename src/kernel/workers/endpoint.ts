@@ -1,9 +1,24 @@
 /** A Node port in the shape Comlink talks to. */
-import type { Endpoint } from 'comlink';
 import type { NodePort } from './machine.ts';
 
+/** What Comlink talks to: its `Endpoint`, declared here because declarations of the package name no other package. */
+export interface WorkerEndpoint {
+  postMessage(message: unknown, transfer?: Transferable[]): void;
+  addEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject,
+    options?: object,
+  ): void;
+  removeEventListener(
+    type: string,
+    listener: EventListenerOrEventListenerObject,
+    options?: object,
+  ): void;
+  start?: () => void;
+}
+
 /** Wraps a Node Worker or parentPort. */
-export function nodeEndpoint(port: NodePort): Endpoint {
+export function nodeEndpoint(port: NodePort): WorkerEndpoint {
   const wrapped = new WeakMap<object, (value: unknown) => void>();
   return {
     postMessage: (message, transfer) => port.postMessage(message, transfer),

@@ -2,9 +2,8 @@
  * The only place that creates workers. There are several ways, because the file of the worker is not reachable everywhere the
  * package is: by its URL, then from its text, which the package carries.
  */
-import type { Endpoint } from 'comlink';
 import { messageOf, QuarkError } from '../../base/errors.ts';
-import { nodeEndpoint } from './endpoint.ts';
+import { nodeEndpoint, type WorkerEndpoint } from './endpoint.ts';
 import { hasWebWorker, nodeThreads, type NodeWorker } from './machine.ts';
 
 /** How workers are to be made: `auto` tries the URL, then the text. */
@@ -21,7 +20,7 @@ export type WorkerLike = Worker | NodeWorker;
 
 /** A worker that has been started, whatever it is. */
 export type SpawnedWorker = {
-  readonly endpoint: Endpoint;
+  readonly endpoint: WorkerEndpoint;
   /** Calls back once, when the worker has died or could not start. */
   readonly onDeath: (listener: (reason: string) => void) => void;
   readonly terminate: () => void;

@@ -1,12 +1,13 @@
 /** From the options of an object store to the parts of a store that are stored there. */
 import type { Clock } from '../../base/clock.ts';
+import { loadDriver, missingPackage } from '../../base/node/load-driver.ts';
 import { SegmentFiles, type SegmentFileOptions } from '../sql/object-files.ts';
 import { BLOB_KEY, hashOfKey } from '../sql/sql-blobs.ts';
 import type { SqlDatabase } from '../sql/sql-database.ts';
 import type { BlobFiles, ListedBlob } from '../sql/sql-blob-store.ts';
 import { MAX_BLOB_BYTES } from '../limits.ts';
 import type { S3Objects } from './s3-objects.ts';
-import { checkS3Options, type S3Options } from './s3-config.ts';
+import { checkS3Options, type S3Config, type S3Options } from './s3-config.ts';
 
 /** Large blobs as objects: `blobs/ab/abcdef...`, named by their SHA-256. */
 const ROOT = 'blobs/';
@@ -42,15 +43,29 @@ export async function openObjects({
 }: ObjectOptions): Promise<<T extends Parts>(parts: T) => T> {
   if (options === undefined) return (parts) => parts;
   const config = checkS3Options(options);
-  // Who keeps everything in a database need not have what this loads.
-  const s3 = await import('./s3-objects.ts');
-  const objects = new s3.S3Objects(config);
+  const objects = await loadObjects(config);
   await objects.check();
   return (parts) => ({
     ...parts,
     blobFiles: layered(createBlobObjects(objects), parts.blobFiles),
     segmentFiles: new SegmentFiles(parts.database, objects, parts.clock, segmentFiles),
   });
+}
+
+/**
+ * Who stores everything in a database need not have what this loads.
+ *
+ * @throws {SessionStoreError} `failed` where the package that signs requests is missing
+ */
+async function loadObjects(config: S3Config): Promise<S3Objects> {
+  let signer: typeof import('aws4fetch');
+  try {
+    signer = loadDriver((require): typeof import('aws4fetch') => require('aws4fetch'));
+  } catch (cause) {
+    throw missingPackage('aws4fetch', 'Storing in a bucket', cause);
+  }
+  const s3 = await import('./s3-objects.ts');
+  return new s3.S3Objects(config, signer.AwsClient);
 }
 
 /** Writes to the first location, reads from both, and deletes from both. */
@@ -87,8 +102,7 @@ export type BucketLists = {
 /** @throws {QuarkError} `invalid_input` */
 export async function listBucket(options: S3Options): Promise<BucketLists> {
   const config = checkS3Options(options);
-  const s3 = await import('./s3-objects.ts');
-  const objects = new s3.S3Objects(config);
+  const objects = await loadObjects(config);
   return {
     name: objects.name,
     async *blobs() {

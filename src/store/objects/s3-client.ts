@@ -2,7 +2,6 @@
  * Signed requests to an S3-compatible server: each is tried again with growing pauses while that can help, and ends in a
  * typed error otherwise. Bodies are signed with their SHA-256, so that the server refuses what was damaged on the way.
  */
-import { AwsClient } from 'aws4fetch';
 import { holding } from '../../base/held-request.ts';
 import { toHex } from '../../base/hex.ts';
 import { SessionStoreError } from '../../base/errors.ts';
@@ -48,17 +47,35 @@ export type S3Outcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'refused'; readonly refusal: S3Refusal };
 
+/** What signs requests: a client of `aws4fetch`, declared here because declarations of the package name no other package. */
+export interface S3Signer {
+  sign(
+    url: string,
+    init: RequestInit & { readonly aws: { readonly datetime: string } },
+  ): Promise<Request>;
+}
+
+/** The class `AwsClient` of `aws4fetch`. */
+export type S3SignerClass = new (options: {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly service: string;
+  readonly region: string;
+  readonly retries: number;
+}) => S3Signer;
+
 /** Sends requests to one bucket. */
 export class S3Client {
   readonly config: S3Config;
-  readonly #signer: AwsClient;
+  readonly #signer: S3Signer;
   /** By how much the clock of the server is ahead of this machine's, once the server has refused ours. */
   #skewMs = 0;
 
-  constructor(config: S3Config) {
+  constructor(config: S3Config, Signer: S3SignerClass) {
     this.config = config;
     const { accessKeyId, secretAccessKey, sessionToken, region } = config;
-    this.#signer = new AwsClient({
+    this.#signer = new Signer({
       accessKeyId,
       secretAccessKey,
       ...(sessionToken === undefined ? {} : { sessionToken }),

@@ -1,6 +1,13 @@
 /** Objects in a bucket: written whole, read whole, looked up, removed, listed. */
 import { SessionStoreError } from '../../base/errors.ts';
-import { drain, S3Client, whenStatus, type Progress, type S3Outcome } from './s3-client.ts';
+import {
+  drain,
+  S3Client,
+  whenStatus,
+  type Progress,
+  type S3Outcome,
+  type S3SignerClass,
+} from './s3-client.ts';
 import type { S3Config } from './s3-config.ts';
 import { readRefusal } from './s3-errors.ts';
 import { putInParts } from './s3-multipart.ts';
@@ -10,8 +17,8 @@ import { parseObjectPage, parseUploads, type ListedObject, type ObjectPage } fro
 export class S3Objects {
   readonly #client: S3Client;
 
-  constructor(config: S3Config) {
-    this.#client = new S3Client(config);
+  constructor(config: S3Config, Signer: S3SignerClass) {
+    this.#client = new S3Client(config, Signer);
   }
 
   /** Names the location in messages. */

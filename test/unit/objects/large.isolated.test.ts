@@ -1,3 +1,4 @@
+import { AwsClient } from 'aws4fetch';
 import { expect, test } from 'vitest';
 import { checkS3Options } from '../../../src/store/objects/s3-config.ts';
 import { S3Objects } from '../../../src/store/objects/s3-objects.ts';
@@ -8,7 +9,7 @@ test.runIf(isLong)(
   'the largest blob goes in parts, with a few parts in memory at a time',
   async () => {
     const place = await openS3Place({ wait: async () => undefined });
-    const objects = new S3Objects(checkS3Options(place.options));
+    const objects = new S3Objects(checkS3Options(place.options), AwsClient);
     const bytes = new Uint8Array(1024 * 1024 * 1024);
     for (let i = 0; i < bytes.length; i += 4096) bytes[i] = i >>> 12;
     const before = process.memoryUsage().rss;

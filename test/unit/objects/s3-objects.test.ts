@@ -1,3 +1,4 @@
+import { AwsClient } from 'aws4fetch';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createBlobObjects } from '../../../src/store/objects/open-objects.ts';
 import { checkS3Options, type S3Options } from '../../../src/store/objects/s3-config.ts';
@@ -20,7 +21,7 @@ afterEach(() => {
 afterAll(() => place.close());
 
 const open = (change: Partial<S3Options> = {}): S3Objects =>
-  new S3Objects(checkS3Options({ ...place.options, ...change }));
+  new S3Objects(checkS3Options({ ...place.options, ...change }), AwsClient);
 
 /** The first `count` requests that `isMeant` fail. */
 function failFirst(

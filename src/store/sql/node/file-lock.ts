@@ -3,8 +3,9 @@
  * with the process that has it, in whatever way that ends.
  */
 import { messageOf, SessionStoreError } from '../../../base/errors.ts';
-import type { SqlRow, SqlWork } from '../sql-database.ts';
-import { loadSqlite, toSqlite } from './sqlite.ts';
+import type { SqlWork } from '../sql-database.ts';
+import { loadSqlite, type SqliteConnection } from './sqlite-driver.ts';
+import { toSqlite } from './sqlite.ts';
 import { isBusy, sqliteFailure } from './sqlite-errors.ts';
 
 /**
@@ -25,10 +26,10 @@ const RETRY_MS = 50;
  * @throws {SessionStoreError} `busy` when others have it, `unwritable`
  */
 export async function lockFile(path: string, kind: LockKind, waitMs: number): Promise<() => void> {
-  const Database = await loadSqlite();
+  const connect = loadSqlite();
   let database;
   try {
-    database = new Database(path);
+    database = connect(path);
   } catch (error) {
     throw sqliteFailure(error, path);
   }
@@ -51,7 +52,7 @@ export async function lockFile(path: string, kind: LockKind, waitMs: number): Pr
     });
   }
   return () => {
-    if (!database.open) return;
+    if (!database.isOpen) return;
     if (database.inTransaction) database.exec('ROLLBACK');
     database.close();
   };
@@ -78,10 +79,10 @@ export interface LockedDatabase {
  * @throws {SessionStoreError} `busy` when a process has it open
  */
 export async function lockDatabase(path: string): Promise<LockedDatabase | undefined> {
-  const Database = await loadSqlite();
-  let database: InstanceType<typeof Database>;
+  const connect = loadSqlite();
+  let database: SqliteConnection;
   try {
-    database = new Database(path);
+    database = connect(path);
   } catch {
     return undefined;
   }
@@ -104,9 +105,8 @@ export async function lockDatabase(path: string): Promise<LockedDatabase | undef
       while (step.done !== true) {
         const asked = step.value;
         const calls = 'calls' in asked ? asked.calls : [asked];
-        const answers = calls.map(
-          ({ params, text }) =>
-            database.prepare(toSqlite(text)).raw(true).all(params) as readonly SqlRow[],
+        const answers = calls.map(({ params, text }) =>
+          database.prepare(toSqlite(text)).all(params),
         );
         if ('calls' in asked) asked.answers.push(...answers);
         step = steps.next('calls' in asked ? [] : (answers[0] ?? []));
@@ -114,7 +114,7 @@ export async function lockDatabase(path: string): Promise<LockedDatabase | undef
       return step.value;
     },
     release() {
-      if (!database.open) return;
+      if (!database.isOpen) return;
       if (database.inTransaction) database.exec('ROLLBACK');
       database.close();
     },

@@ -5,33 +5,11 @@
  * works on a direct connection too, but slower.
  */
 import type { Pool, PoolClient } from 'pg';
-import { invalidInput, messageOf, SessionStoreError } from '../../../base/errors.ts';
-import { loadDriver } from '../../../base/node/load-driver.ts';
+import { invalidInput } from '../../../base/errors.ts';
+import { loadDriver, missingPackage } from '../../../base/node/load-driver.ts';
+import type { PostgresConfig } from './postgres-config.ts';
 import { localSetting, parseOptions, type Address } from './postgres-address.ts';
 import { isPoolerRefusal } from './postgres-errors.ts';
-
-/** Limits of the connections to a database. */
-export type PostgresConfig = {
-  /**
-   * Largest number of connections, 1 to 1000. The sum over all services must stay under the server's `max_connections`. Default:
-   * 10.
-   */
-  readonly maxConnections: number;
-  /** How long to wait for a connection, in milliseconds. Default 10,000. */
-  readonly connectTimeoutMs: number;
-  /** How long a statement may take, in milliseconds; the server ends it then. Default 60,000. */
-  readonly statementTimeoutMs: number;
-  /** How long failed work is retried, in milliseconds; 0: no retries. Default: 15,000. */
-  readonly retryTimeoutMs: number;
-};
-
-/** The defaults of `openPostgresStorage`. */
-export const DEFAULT_POSTGRES_CONFIG: PostgresConfig = Object.freeze({
-  maxConnections: 10,
-  connectTimeoutMs: 10_000,
-  statementTimeoutMs: 60_000,
-  retryTimeoutMs: 15_000,
-});
 
 /** The server ends a connection that is idle in a transaction for this long: its client may be gone, and it holds locks. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
@@ -87,17 +65,9 @@ export class PostgresPools {
   static async open(address: Address, config: PostgresConfig): Promise<PostgresPools> {
     let driver: Driver;
     try {
-      driver = await loadDriver(
-        'pg',
-        async () =>
-          (await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ 'pg')).default,
-      );
+      driver = loadDriver((require): Driver => require('pg'));
     } catch (cause) {
-      throw new SessionStoreError(
-        'failed',
-        `The PostgreSQL driver "pg" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its dependencies; a bundled program needs "pg" in node_modules where it runs.`,
-        { cause },
-      );
+      throw missingPackage('pg', 'Storing in PostgreSQL', cause);
     }
     return new PostgresPools(address, config, driver);
   }

@@ -21,7 +21,8 @@ import type { Store } from '../../store.ts';
 import { PostgresDatabase } from './postgres.ts';
 import { parseAddress, type Address } from './postgres-address.ts';
 import { isCreatedTwice } from './postgres-errors.ts';
-import { DEFAULT_POSTGRES_CONFIG, PostgresPools, type PostgresConfig } from './postgres-pools.ts';
+import { DEFAULT_POSTGRES_CONFIG, type PostgresConfig } from './postgres-config.ts';
+import { PostgresPools } from './postgres-pools.ts';
 import type { PostgresKind } from './postgres-words.ts';
 
 /** Options of {@link openPostgresSpaces}. */

@@ -1,5 +1,5 @@
 /**
- * SQLite through `libsql`, as the {@link SqlDatabase} of the SQL store.
+ * SQLite through a driver (`sqlite-driver.ts`), as the {@link SqlDatabase} of the SQL store.
  *
  * Durability: the database runs in WAL mode. With `synchronous: 'normal'` (the default) an acknowledged write has
  * reached the operating system: it survives the end of the process by any signal. If the whole machine loses power, the
@@ -7,17 +7,10 @@
  * space back (as at the end of a run) are checkpoints. With `'full'` each write also waits for the disk and survives
  * power loss; measured (bench/storage.mjs), that makes a small append five to ten times and a large one two to four times as slow. What
  * several callers write at once is then committed together (`commit-group.ts`).
- *
- * What is to be known of libsql 0.5: a lone object (bytes, null) given as the only parameter is taken for named
- * parameters, so parameters always travel as one array; binding a boolean, or reading a text cell that is not UTF-8,
- * aborts the process, so text is read as bytes; a closed database lets go of its files when the last prepared statement
- * has been collected.
  */
 import { accessSync, constants, statSync } from 'node:fs';
-import type Libsql from 'libsql';
-import { messageOf, SessionStoreError } from '../../../base/errors.ts';
+import { SessionStoreError } from '../../../base/errors.ts';
 import { Mutex } from '../../../base/mutex.ts';
-import { loadDriver } from '../../../base/node/load-driver.ts';
 import { nextTask } from '../../../base/next-task.ts';
 import { measured } from '../../../base/thread/thread-time.ts';
 import { migrateStep, SQL_LAYOUT_VERSION } from '../sql-layout.ts';
@@ -34,6 +27,7 @@ import {
   type SqlWork,
 } from '../sql-database.ts';
 import { CommitGroup } from './commit-group.ts';
+import { loadSqlite, type SqliteConnection, type SqliteStatement } from './sqlite-driver.ts';
 import { isBusy, notADatabase, sqliteFailure } from './sqlite-errors.ts';
 
 /** How far a write has to come before it counts: to the operating system, or to the disk. */
@@ -69,8 +63,6 @@ const RECLAIM_PAGES = 1000;
 const SMALLEST_PAGE_BYTES = 512;
 const MAX_STATEMENTS = 200;
 
-type Statement = { readonly prepared: Libsql.Statement; readonly isReader: boolean };
-
 /**
  * Opens the database file, makes it if there is none, and brings its layout up to date.
  *
@@ -81,11 +73,11 @@ export async function openSqlite(
   config: Partial<SqliteConfig> = {},
 ): Promise<SqlDatabase> {
   const isNew = checkFile(path);
-  const Database = await loadSqlite();
+  const connect = loadSqlite();
   const effective = { ...DEFAULT_SQLITE_CONFIG, ...config };
   let database: SqliteDatabase;
   try {
-    database = new SqliteDatabase(new Database(path), path, effective.busyTimeoutMs);
+    database = new SqliteDatabase(connect(path), path, effective.busyTimeoutMs);
   } catch (error) {
     throw sqliteFailure(error, path);
   }
@@ -115,15 +107,10 @@ export async function openSqliteForReading(
   path: string,
   layouts: ReadableLayouts = 'current',
 ): Promise<SqlDatabase> {
-  const Database = await loadSqlite();
+  const connect = loadSqlite();
   let database: SqliteDatabase;
   try {
-    database = new SqliteDatabase(
-      new Database(file),
-      path,
-      DEFAULT_SQLITE_CONFIG.busyTimeoutMs,
-      true,
-    );
+    database = new SqliteDatabase(connect(file), path, DEFAULT_SQLITE_CONFIG.busyTimeoutMs, true);
   } catch (error) {
     throw sqliteFailure(error, path);
   }
@@ -139,16 +126,16 @@ export async function openSqliteForReading(
 class SqliteDatabase implements SqlDatabase {
   readonly name: string;
   readonly isReadOnly: boolean;
-  readonly #database: Libsql.Database;
+  readonly #database: SqliteConnection;
   readonly #busyTimeoutMs: number;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = new Map<string, SqliteStatement>();
   readonly #writes = new Mutex();
   #isDurable = false;
   /** Where each commit waits for the disk, those that wait at once do so together. */
   #group: CommitGroup | undefined;
 
   constructor(
-    database: Libsql.Database,
+    database: SqliteConnection,
     path: string,
     busyTimeoutMs: number,
     isReadOnly: boolean = false,
@@ -259,7 +246,7 @@ class SqliteDatabase implements SqlDatabase {
   async close(): Promise<void> {
     await this.#group?.settle();
     await this.#writes.run(async () => {
-      if (!this.#database.open) return;
+      if (!this.#database.isOpen) return;
       try {
         if (!this.isReadOnly) this.#pragma('wal_checkpoint(TRUNCATE)');
       } catch {
@@ -310,28 +297,25 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   #execute(call: SqlCall): readonly SqlRow[] {
-    const { prepared, isReader } = this.#statement(call.text);
-    // One array as the only argument: see the top of this file.
-    if (isReader && call.isSingle) {
-      const row: unknown = prepared.get(call.params);
-      return row === undefined ? [] : [row as SqlRow];
+    const statement = this.#statement(call.text);
+    if (statement.isReader && call.isSingle) {
+      const row = statement.get(call.params);
+      return row === undefined ? [] : [row];
     }
-    if (isReader) return prepared.all(call.params) as SqlRow[];
-    prepared.run(call.params);
+    if (statement.isReader) return statement.all(call.params);
+    statement.run(call.params);
     return [];
   }
 
   #run(text: string): void {
-    this.#statement(text).prepared.run([]);
+    this.#statement(text).run([]);
   }
 
-  #statement(text: string): Statement {
+  #statement(text: string): SqliteStatement {
     const known = this.#statements.get(text);
     if (known !== undefined) return known;
     if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
-    const prepared = this.#database.prepare(toSqlite(text)) as Libsql.Statement;
-    const statement = { prepared, isReader: prepared.reader };
-    if (statement.isReader) prepared.raw(true);
+    const statement = this.#database.prepare(toSqlite(text));
     this.#statements.set(text, statement);
     return statement;
   }
@@ -408,22 +392,5 @@ function checkFile(path: string): boolean {
     return false;
   } catch (error) {
     throw sqliteFailure(error, path);
-  }
-}
-
-/** The driver. @throws {SessionStoreError} `failed` where it cannot be loaded */
-export async function loadSqlite(): Promise<typeof Libsql> {
-  try {
-    return await loadDriver(
-      'libsql',
-      async () =>
-        (await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ 'libsql')).default,
-    );
-  } catch (cause) {
-    throw new SessionStoreError(
-      'failed',
-      `The SQLite driver "libsql" could not be loaded: ${messageOf(cause)}. Install quark-sdk with its optional platform packages; a bundled program needs "libsql" in node_modules where it runs. Or use "memory:" or the address of a Quark service as storage.`,
-      { cause },
-    );
   }
 }

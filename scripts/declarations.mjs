@@ -1,0 +1,46 @@
+// After `tsc -p tsconfig.build.json`: leaves in dist/types what the entries of the package reach, and spells generic typed arrays so that
+// TypeScript before 5.7, whose typed arrays have no parameter, reads them as well. Newer ones read the same types as the source has.
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ENTRIES, sourceOf } from './entries.mjs';
+
+const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
+const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+/** `Uint8Array<ArrayBuffer>` is what `Uint8Array.of` returns, in every release. */
+const OWN_BUFFER = /\b((?:Big)?(?:Uint|Int|Float)\d+(?:Clamped)?Array)<ArrayBuffer>/g;
+const ANY_BUFFER = /\b((?:Big)?(?:Uint|Int|Float)\d+(?:Clamped)?Array)<ArrayBufferLike>/g;
+
+/** The declarations in front of a specifier: `./a.ts`, `./a.js` or `./a.d.ts`. */
+const fileOf = (from, specifier) =>
+  resolve(dirname(from), specifier.replace(/(?:\.d)?\.(?:ts|js)$/, '') + '.d.ts');
+
+function reached() {
+  const found = new Set();
+  const waiting = ENTRIES.map((name) => join(types, sourceOf(name).replace(/\.ts$/, '.d.ts')));
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file)) continue;
+    if (!existsSync(file)) throw new Error(`${file} is missing. Run "tsc -p tsconfig.build.json".`);
+    found.add(file);
+    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(SPECIFIER))
+      waiting.push(fileOf(file, specifier));
+  }
+  return found;
+}
+
+/** The types of a package that the user may lack: they are `any` then, where TypeScript would refuse the whole program. */
+const LACKED = /^(?=.*['"]apache-arrow['"])/gm;
+
+const kept = reached();
+for (const entry of readdirSync(types, { recursive: true, withFileTypes: true })) {
+  const file = join(entry.parentPath, entry.name);
+  if (entry.isFile() && !kept.has(file)) rmSync(file);
+}
+for (const file of kept) {
+  const text = readFileSync(file, 'utf8');
+  const written = text
+    .replace(OWN_BUFFER, "ReturnType<$1Constructor['of']>")
+    .replace(ANY_BUFFER, '$1')
+    .replace(LACKED, '// @ts-ignore\n');
+  if (written !== text) writeFileSync(file, written);
+}
