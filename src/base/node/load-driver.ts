@@ -1,4 +1,4 @@
-/** Packages that a program may lack, and that bundlers leave alone: nothing imports them by a name that a bundler would look for. */
+/** Packages that a program may lack, and that bundlers leave alone: nothing imports them by a name that a bundler would resolve. */
 import { join } from 'node:path';
 import { messageOf, SessionStoreError } from '../errors.ts';
 
