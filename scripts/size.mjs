@@ -39,8 +39,11 @@ export const FIRST_LOG_BUDGET_BYTES = 64_500;
  */
 export const SERVICE_BUDGET_BYTES = 37_800;
 
-/** `quark.min.js`, which has all of it in one file: recording, the store in IndexedDB, sending to a service, the callback of TensorFlow.js. */
-export const ONE_FILE_BUDGET_BYTES = 252_000;
+/**
+ * `quark.min.js`, which has all of it in one file: recording, the store in IndexedDB, sending to a service, the callback of TensorFlow.js
+ * (252,000); probed steps in transferred buffers (253,500).
+ */
+export const ONE_FILE_BUDGET_BYTES = 253_500;
 
 const SERVICE_CHUNK = /\/chunk-(?:open-outbox|http-store)-/;
 /** What a page loads besides once it opens `opfs:`: the store, and the text of its worker where that is needed. */
