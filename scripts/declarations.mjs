@@ -17,7 +17,8 @@ const fileOf = (from, specifier) =>
 
 function reached() {
   const found = new Set();
-  const waiting = ENTRIES.map((name) => join(types, sourceOf(name).replace(/\.ts$/, '.d.ts')));
+  const sources = [...ENTRIES.map(sourceOf), 'one-file.ts'];
+  const waiting = sources.map((name) => join(types, name.replace(/\.ts$/, '.d.ts')));
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (found.has(file)) continue;
     if (!existsSync(file)) throw new Error(`${file} is missing. Run "tsc -p tsconfig.build.json".`);

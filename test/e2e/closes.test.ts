@@ -25,7 +25,7 @@ it(
       const code = await new Promise((resolve) => {
         child.on('exit', resolve);
       });
-      expect(said).toMatch(/\n9 passed, 0 failed\n$/);
+      expect(said).toMatch(/\n10 passed, 0 failed\n$/);
       expect(code).toBe(0);
     } finally {
       // It ends its browsers with itself.

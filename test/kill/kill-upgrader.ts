@@ -4,10 +4,11 @@
  * opening took.
  */
 import { writeSync } from 'node:fs';
-import Database from 'libsql';
 import pg from 'pg';
+import { loadDriver } from '../../src/base/node/load-driver.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { openPostgresStorage } from '../../src/store/sql/node/postgres-storage.ts';
+import { nativePackages } from '../../src/store/sql/node/sqlite-native.ts';
 
 const [place = '', fatal = '0'] = process.argv.slice(2);
 let count = 0;
@@ -30,9 +31,9 @@ function countStatement(): void {
 
 if (place.startsWith('postgresql:')) before(pg.Client.prototype, ['query'], countStatement);
 else {
-  const memory = new Database(':memory:');
-  before(Object.getPrototypeOf(memory.prepare('SELECT 1')), ['run', 'get', 'all'], countStatement);
-  memory.close();
+  // What `src/store/sql/node/sqlite-native.ts` calls: it takes the functions of this very module.
+  const native = loadDriver((require): object => require(String(nativePackages()[0])));
+  before(native, ['statementRun', 'statementGet', 'statementRowsSync'], countStatement);
 }
 writeSync(1, 'opening\n');
 const store = await (place.startsWith('postgresql:') ? openPostgresStorage : openFileStorage)(
