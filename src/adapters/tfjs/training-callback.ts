@@ -480,7 +480,8 @@ class TrainingCallback implements QuarkCallback {
     this.#failures += 1;
     // Probes throw where it was asked for, which may be their own `raiseOnError`.
     if (this.#session.strictMode || isQuarkError(error, 'probe_failed')) throw error;
-    if (this.#failures > 1) return;
+    // An interruption closes the writers while the batch under way goes on.
+    if (this.#failures > 1 || this.#session.signal.aborted) return;
     this.#session
       .addLog(`The training callback could not record: ${messageOf(error)}`, {
         identifier: 'Warning',
