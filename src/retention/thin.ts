@@ -120,7 +120,7 @@ export async function thinMetrics(
   if (store.deleteTable !== undefined)
     return 'it is behind a service, which thins the runs of its spaces itself by the rules that are stored there';
   const all = await store.listSegments({ runId, table: TABLE });
-  if ((await mergeableSegments(store, runId, TABLE)).length < all.length)
+  if ((await mergeableSegments(store, runId, TABLE)).segments.length < all.length)
     return 'it has rows that were not sent yet';
   const counted = await countSamples(store, runId, points, signal);
   if (counted.isDamaged) return 'some of its metrics cannot be read';

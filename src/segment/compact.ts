@@ -3,12 +3,12 @@
  * touches its own segments only. Safe at any time and by anyone: the exchange is one transaction that fails when
  * somebody else merged first.
  */
-import { Breather } from '../base/breather.ts';
+import { nextTask } from '../base/next-task.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
 import { mergeableSegments } from '../store/unsent.ts';
 import { groupSegments } from './group-segments.ts';
-import { MERGED_ROWS } from './merged-rows.ts';
+import { MERGED_ROWS, MERGED_SEGMENTS } from './merged-rows.ts';
 import { rowMerge, WINDOW_BYTES, type MergeName, type MergeWork } from './row-merge.ts';
 
 /**
@@ -20,8 +20,6 @@ const LEAST_WINDOWS = 2;
 const REGROUP_ROWS = 3 * MERGED_ROWS;
 /** What is read at a time: what a merge needs beside the rows themselves, and some milliseconds of a thread. */
 const READ_AT_ONCE = { rows: 1 << 16, bytes: 8 << 20, segments: 64 };
-/** Segments that are a window, however few rows they have. */
-const WHOLE_SEGMENTS = 1 << 10;
 /** Segments with fewer rows are merged again, unless their rows are long. */
 const SMALL_ROWS = 1 << 14;
 const SMALL_BYTES = 4 << 20;
@@ -47,12 +45,17 @@ export type CompactLimits = {
   readonly signal?: AbortSignal;
   /** Merges a window. Default: on this thread. */
   readonly merge?: MergeWindow | undefined;
+  /**
+   * By table, the sequence number before which nothing is left to merge: segments before it are not listed. Written by the merge, for the
+   * next one of the same run. Default: everything is listed.
+   */
+  readonly positions?: Map<string, number>;
 };
 
 /** What the merge of a window did. */
 export type MergedWindow = {
-  readonly removed: number;
-  readonly added: number;
+  readonly removed: readonly SegmentManifest[];
+  readonly added: readonly SegmentManifest[];
   /** Segments of the window that were looked at, from its start. */
   readonly seen: number;
 };
@@ -77,32 +80,79 @@ export async function compactTable(
   mergeId: string,
   limits: CompactLimits = {},
 ): Promise<CompactResult> {
-  let removed = 0;
-  let added = 0;
-  let count = 0;
+  const position = limits.positions?.get(table.table) ?? 0;
+  const found = await mergeableSegments(store, runId, table.table, position);
+  let { segments } = found;
+  // Each step has a turn of the event loop for itself: those of the thread that records are long enough without.
+  await nextTask();
+  const work = { removed: 0, added: 0, count: 0 };
+  let end = 0;
   let isDone = true;
   for (const choose of [smallWindows, regroups]) {
-    const segments = await mergeableSegments(store, runId, table.table);
-    for (const window of choose(segments, limits)) {
+    if (choose === regroups && !mayRegroup(table, segments, limits)) break;
+    const windows = choose(segments, limits);
+    if (choose === regroups && windows.length > 0) end = regroupEnd(segments);
+    for (const window of windows) {
       for (let rest = window; rest.length > 1 || rest[0]?.encoding === 'arrow';) {
-        if (limits.signal?.aborted === true || count >= (limits.merges ?? Number.POSITIVE_INFINITY))
-          return { removed, added, isDone: false };
-        const name = { table, runId, mergeId: `${mergeId}-${count++}` };
+        if (
+          limits.signal?.aborted === true ||
+          work.count >= (limits.merges ?? Number.POSITIVE_INFINITY)
+        )
+          return { removed: work.removed, added: work.added, isDone: false };
+        const name = { table, runId, mergeId: `${mergeId}-${work.count++}` };
         const merged = await (limits.merge ?? mergeWindow)(store, name, rest);
         if (merged === undefined) {
           isDone = false;
           break;
         }
-        removed += merged.removed;
-        added += merged.added;
+        const gone = new Set(merged.removed);
+        segments = [...segments.filter((one) => !gone.has(one)), ...merged.added];
+        work.removed += merged.removed.length;
+        work.added += merged.added.length;
         rest = rest.slice(merged.seen);
       }
     }
-    // One window has nothing to be regrouped with, and who says how much is merged at a time merges once.
-    const isSmall = rowsOf(segments) < (LEAST_WINDOWS - 0.5) * MERGED_ROWS;
-    if (isSmall || limits.rows !== undefined || table.keyColumn === undefined) break;
   }
-  return { removed, added, isDone };
+  const left = segments.filter(
+    (one) => isSmall(one) || (limits.rows === undefined && isMixed(one) && one.lastSequence >= end),
+  );
+  const next = left.reduce((least, one) => Math.min(least, one.firstSequence), endOf(segments) + 1);
+  limits.positions?.set(table.table, Math.max(position, Math.min(next, found.waiting)));
+  return { removed: work.removed, added: work.added, isDone };
+}
+
+/** One window has nothing to be regrouped with, and who says how much is merged at a time merges once. */
+function mayRegroup(
+  table: TableDefinition,
+  segments: readonly SegmentManifest[],
+  { rows }: CompactLimits,
+): boolean {
+  const isEnough = rowsOf(segments) >= (LEAST_WINDOWS - 0.5) * MERGED_ROWS;
+  return isEnough && rows === undefined && table.keyColumn !== undefined;
+}
+
+/** A segment that a merge takes. */
+function isSmall({ encoding, rowCount, sizeBytes }: SegmentManifest): boolean {
+  return encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES);
+}
+
+/** A segment of several keys that a window was merged to. */
+function isMixed(one: SegmentManifest): boolean {
+  return (
+    one.encoding === 'packed' &&
+    one.keys?.length !== 1 &&
+    one.rowCount >= SMALL_ROWS &&
+    one.lastSequence - one.firstSequence <= MERGED_ROWS
+  );
+}
+
+/** Segments that end before it are regrouped. */
+function regroupEnd(segments: readonly SegmentManifest[]): number {
+  return endOf(segments) - MERGED_ROWS / 2;
+}
+
+function endOf(segments: readonly SegmentManifest[]): number {
+  return segments.reduce((most, { lastSequence }) => Math.max(most, lastSequence), -1);
 }
 
 /** Small and unpacked segments, in windows. */
@@ -110,13 +160,15 @@ function smallWindows(
   segments: readonly SegmentManifest[],
   limits: CompactLimits,
 ): SegmentManifest[][] {
-  const small = segments.filter(
-    ({ encoding, rowCount, sizeBytes }) =>
-      encoding === 'arrow' || (rowCount < SMALL_ROWS && sizeBytes < SMALL_BYTES),
-  );
-  const windows = groupSegments(small, { rows: MERGED_ROWS, bytes: WINDOW_BYTES, ...limits });
+  const small = segments.filter(isSmall);
+  const windows = groupSegments(small, {
+    rows: MERGED_ROWS,
+    segments: MERGED_SEGMENTS,
+    bytes: WINDOW_BYTES,
+    ...limits,
+  });
   const last = windows.at(-1) ?? [];
-  const isWhole = rowsOf(last) > MERGED_ROWS / 2 || last.length >= WHOLE_SEGMENTS;
+  const isWhole = rowsOf(last) > MERGED_ROWS / 2 || last.length >= MERGED_SEGMENTS;
   return limits.isGrowing === true && !isWhole ? windows.slice(0, -1) : windows;
 }
 
@@ -128,15 +180,8 @@ function regroups(
   segments: readonly SegmentManifest[],
   limits: CompactLimits,
 ): SegmentManifest[][] {
-  const end = segments.reduce((most, { lastSequence }) => Math.max(most, lastSequence), 0);
-  const mixed = segments.filter(
-    ({ encoding, firstSequence, keys, lastSequence, rowCount }) =>
-      encoding === 'packed' &&
-      keys?.length !== 1 &&
-      rowCount >= SMALL_ROWS &&
-      lastSequence - firstSequence <= MERGED_ROWS &&
-      lastSequence < end - MERGED_ROWS / 2,
-  );
+  const end = regroupEnd(segments);
+  const mixed = segments.filter((one) => isMixed(one) && one.lastSequence < end);
   const least = limits.isGrowing === true ? REGROUP_WINDOWS : LEAST_WINDOWS;
   if (rowsOf(mixed) < (least - 0.5) * MERGED_ROWS) return [];
   mixed.sort((a, b) => a.batchNumber - b.batchNumber || a.firstSequence - b.firstSequence);
@@ -169,7 +214,6 @@ export async function mergeWindow(
   work: MergeWork = rowMerge(name),
 ): Promise<MergedWindow | undefined> {
   const { runId, table } = name;
-  const breather = new Breather();
   const manifests: SegmentManifest[] = [];
   let seen = 0;
   try {
@@ -184,14 +228,17 @@ export async function mergeWindow(
       manifests.push(...found.taken.flatMap((at) => group[at] ?? []));
       seen += found.seen;
       if (found.seen < group.length) break;
-      await breather.breathe();
+      await nextTask();
     }
     const [first] = manifests;
     if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
-      return { removed: 0, added: 0, seen };
+      return { removed: [], added: [], seen };
     const merged = await work.finish();
+    await nextTask();
     const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
-    return isReplaced ? { removed: manifests.length, added: merged.length, seen } : undefined;
+    await nextTask();
+    const added = merged.map(({ manifest }) => manifest);
+    return isReplaced ? { removed: manifests, added, seen } : undefined;
   } finally {
     work.end?.();
   }

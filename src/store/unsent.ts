@@ -69,20 +69,31 @@ export function parseSent(text: string | undefined): SentNote {
   }
 }
 
-/** Live segments of a table that may be merged: all where the run is not to be sent, else those that were acknowledged. */
+/** Live segments of a table that may be merged. */
+export type MergeableSegments = {
+  readonly segments: readonly SegmentManifest[];
+  /** The first sequence number of those that wait for their acknowledgement; infinite where none does. */
+  readonly waiting: number;
+};
+
+/** All where the run is not to be sent, else those that were acknowledged; without those that end before a sequence number. */
 export async function mergeableSegments(
   store: Store,
   runId: string,
   table: string,
-): Promise<readonly SegmentManifest[]> {
+  sequenceMin = 0,
+): Promise<MergeableSegments> {
   const { notes, sync } = store;
   const isSent = notes === undefined ? undefined : await sentTest(notes, runId, table);
   // A run that only the service has is merged there.
   const isElsewhere =
     sync !== undefined && isSent === undefined && (await notes?.survey(runId))?.runs.length === 0;
-  if (isElsewhere) return [];
-  const segments = await store.listSegments({ runId, table });
-  return isSent === undefined ? segments : segments.filter(isSent);
+  if (isElsewhere) return { segments: [], waiting: sequenceMin };
+  const filter = { runId, table, ...(sequenceMin > 0 ? { sequenceMin } : {}) };
+  const segments = await store.listSegments(filter);
+  if (isSent === undefined) return { segments, waiting: Number.POSITIVE_INFINITY };
+  const waiting = segments.filter((one) => !isSent(one)).map((one) => one.firstSequence);
+  return { segments: segments.filter(isSent), waiting: Math.min(...waiting) };
 }
 
 /** Tells acknowledged segments from others; undefined where the run is not to be sent. */

@@ -188,7 +188,7 @@ class World {
       case 'merge': {
         const store = this.#at(one.at);
         const [runId, tableName] = [RUNS[one.run] ?? '', TABLES[one.table] ?? ''];
-        const segments = (await mergeableSegments(store, runId, tableName)).slice(0, 3);
+        const segments = (await mergeableSegments(store, runId, tableName)).segments.slice(0, 3);
         if (segments.length < 2) return;
         const merged = mergeOf(segments, {
           writerId: `merge_${this.#merges++}_${one.at}`,

@@ -4,22 +4,20 @@ import { isQuarkError, isStoreError } from '../../base/errors.ts';
 import { createId } from '../../base/ids.ts';
 import { loadPart } from '../../base/runtime.ts';
 import type { MergeWindow } from '../../segment/compact.ts';
-import { MERGED_ROWS } from '../../segment/merged-rows.ts';
+import { MERGED_ROWS, MERGED_SEGMENTS } from '../../segment/merged-rows.ts';
 import type { SegmentManifest, Store } from '../../store/store.ts';
 
 /**
- * Small segments of one table after which they are merged while the run goes on: listing four times as many costs a reader some 30 ms.
- * A window of rows is merged, too, so that the end of a long run has no more to merge than that of a short one.
+ * The merges of one run: those of a table while it goes on, once it has {@link MERGED_SEGMENTS} or {@link MERGED_ROWS} more, so that readers
+ * list few and the end of a long run has no more to merge than that of a short one.
  */
-const MERGE_AFTER_SEGMENTS = 1024;
-const MERGE_AFTER_ROWS = MERGED_ROWS;
-
-/** The merges of one run. */
 export class Housekeeping {
   readonly #store: Store;
   readonly #runId: string;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #mergeWindow: MergeWindow | undefined;
+  /** Where the next merge of each table begins. */
+  readonly #positions = new Map<string, number>();
   readonly #counts = new Map<string, { segments: number; rows: number }>();
   #merging: Promise<void> | undefined;
   #failure: unknown;
@@ -42,7 +40,7 @@ export class Housekeeping {
     this.#counts.set(table, count);
     count.segments += segments.length;
     for (const { rowCount } of segments) count.rows += rowCount;
-    const isDue = count.segments >= MERGE_AFTER_SEGMENTS || count.rows >= MERGE_AFTER_ROWS;
+    const isDue = count.segments >= MERGED_SEGMENTS || count.rows >= MERGED_ROWS;
     if (!isDue || this.#merging !== undefined || !mayMerge) return;
     this.#counts.delete(table);
     // When it fails, the segments are there as they were, and the next merge tries again.
@@ -80,6 +78,7 @@ export class Housekeeping {
     await mergeTables(this.#store, table, this.#runId, writerId, {
       isGrowing,
       merge: this.#mergeWindow,
+      positions: this.#positions,
     });
   }
 }

@@ -2,9 +2,11 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryStore, MetricsLogger, openRun, startRun } from 'quark-sdk';
 import { metricTable } from '../../../src/records/metric.ts';
 import { compactTable } from '../../../src/segment/compact.ts';
+import { createSegment } from '../../../src/segment/manifest.ts';
 import { MERGED_ROWS } from '../../../src/segment/merged-rows.ts';
 import { unpackSegment } from '../../../src/codecs/packed/unpack.ts';
 import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
+import { longTest } from '../../support/long.ts';
 import { recordRun } from '../../support/recorded-run.ts';
 
 afterEach(() => {
@@ -69,8 +71,8 @@ test('rows with long texts are merged into segments that can be stored and read,
 const KEYS = 20;
 const BATCH_ROWS = 1 << 14;
 
-/** Rows of 20 metrics in turn; the value is the number of the row. */
-function rowsFrom(first: number): RowBatch {
+/** Rows of metrics in turn; the value is the number of the row. */
+function rowsFrom(first: number, keys: number = KEYS): RowBatch {
   const numbers = Float64Array.from({ length: BATCH_ROWS }, (_, i) => first + i);
   return {
     rowCount: BATCH_ROWS,
@@ -80,12 +82,12 @@ function rowsFrom(first: number): RowBatch {
         'metric_key',
         {
           kind: 'key',
-          dictionary: Array.from({ length: KEYS }, (_, key) => `m${key}`),
-          indices: Int32Array.from(numbers, (at) => at % KEYS),
+          dictionary: Array.from({ length: keys }, (_, key) => `m${key}`),
+          indices: Int32Array.from(numbers, (at) => at % keys),
         },
       ],
       ['value', { kind: 'f64', values: numbers, isNull: null }],
-      ['step', { kind: 'number', values: numbers.map((at) => Math.floor(at / KEYS)) }],
+      ['step', { kind: 'number', values: numbers.map((at) => Math.floor(at / keys)) }],
     ]),
   };
 }
@@ -126,4 +128,55 @@ test('while a table grows, whole windows are merged and the rest is left', async
   await compactTable(store, metricTable, run.id, 'merge_2');
   const after = await store.listSegments(filter);
   expect(after.every(({ encoding }) => encoding === 'packed')).toBe(true);
+});
+
+type Grown = { readonly windows: number; readonly keys: number };
+
+/** Merges a table after each window of rows, and at its end: how many manifests each merge listed, and what was made. */
+async function grow({ windows, keys }: Grown, positions?: Map<string, number>) {
+  const { run, store } = await recordRun([['metrics', []]]);
+  const list = vi.spyOn(store, 'listSegments');
+  const limits = positions === undefined ? {} : { positions };
+  const listed: number[] = [];
+  const perWindow = MERGED_ROWS / BATCH_ROWS;
+  for (let at = 0; at < windows * perWindow; at++) {
+    const identity = { runId: run.id, table: 'metrics', writerId: 'writer_1', batchNumber: at };
+    const batch = rowsFrom(at * BATCH_ROWS, keys);
+    await store.appendSegments([createSegment(metricTable, identity, batch)]);
+    if (at % perWindow !== perWindow - 1) continue;
+    list.mockClear();
+    const growing = { ...limits, isGrowing: true };
+    await compactTable(store, metricTable, run.id, `merge_${at}`, growing);
+    expect(list).toHaveBeenCalledTimes(1);
+    listed.push((await list.mock.results[0]?.value).length);
+  }
+  await compactTable(store, metricTable, run.id, 'merge_end', limits);
+  const segments = await store.listSegments({ runId: run.id, table: 'metrics' });
+  const shapes = segments.map(({ encoding, firstSequence, keys: own, lastSequence, rowCount }) => ({
+    encoding,
+    firstSequence,
+    lastSequence,
+    rowCount,
+    keys: own,
+  }));
+  return { most: Math.max(...listed), shapes };
+}
+
+async function expectContinued(grown: Grown, most: number): Promise<void> {
+  const whole = await grow(grown);
+  const positions = new Map<string, number>();
+  const continued = await grow(grown, positions);
+  expect(continued.shapes).toEqual(whole.shapes);
+  expect(continued.most).toBeLessThanOrEqual(most);
+  expect(whole.most).toBeGreaterThan(most);
+  expect(positions.get('metrics')).toBeGreaterThan((grown.windows - 2) * MERGED_ROWS);
+}
+
+test('a growing table is listed from where its last merge ended, and merged as if it were listed whole', async () => {
+  await expectContinued({ windows: 3, keys: 8 }, MERGED_ROWS / BATCH_ROWS + 8);
+});
+
+// A window is merged to 6 segments, which wait for those of 8 windows and the last one.
+longTest('the same with segments that are regrouped', async () => {
+  await expectContinued({ windows: 21, keys: KEYS }, 9 * 6 + MERGED_ROWS / BATCH_ROWS);
 });

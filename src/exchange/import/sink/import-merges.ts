@@ -16,6 +16,8 @@ export class ImportMerges {
   readonly #store: Store;
   readonly #runId: string;
   readonly #rows = new Map<string, { all: number; waiting: number }>();
+  /** Where the next merge of each table begins. */
+  readonly #positions = new Map<string, number>();
   #merging: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
 
@@ -75,7 +77,7 @@ export class ImportMerges {
     if (table === undefined || !this.#isWorth) return;
     const mergeId = createId('mrg', Date.now());
     const { mergeWindow: merge } = await loadPlatform();
-    const limits = { rows: IMPORTED_ROWS, isGrowing, merge };
+    const limits = { rows: IMPORTED_ROWS, isGrowing, merge, positions: this.#positions };
     await tolerate(() => compactTable(this.#store, table, this.#runId, mergeId, limits));
   }
 }

@@ -53,8 +53,14 @@ const MAX_PAUSE_MS = 25;
 const LAST_MOMENT_MS = 5000;
 /** Small pages: an append rewrites seven pages besides its bytes. */
 const PAGE_BYTES = 4096;
-/** The log is folded into the database file when it has grown to 8 MiB: that stops the thread for some 10 ms. */
-const CHECKPOINT_PAGES = 2048;
+/** The log is folded into the database file after 4 MiB, in a turn of its own: that stops the thread for some 5 ms. */
+const FOLD_BYTES = 4 << 20;
+/** What a transaction writes beside bytes of segments and blobs. */
+const TRANSACTION_BYTES = 8 * PAGE_BYTES;
+/** A commit folds the log where it has grown to so much: 16 MiB, which others have written; 8 where each commit waits for the disk. */
+const CHECKPOINT_PAGES = { normal: 4096, full: 2048 };
+/** The log is cut to so much. */
+const LOG_BYTES = 16 << 20;
 /** So many KiB of pages stay in memory, where a transaction needs them: SQLite's 2 MiB are too few for the facts of hundreds of runs. */
 const CACHE_KIB = 16_384;
 /** Pages given back in one transaction: some 5 ms. */
@@ -131,6 +137,8 @@ class SqliteDatabase implements SqlDatabase {
   readonly #statements = new Map<string, SqliteStatement>();
   readonly #writes = new Mutex();
   #isDurable = false;
+  /** About how much was written since the log was folded. */
+  #unfoldedBytes = 0;
   /** Where each commit waits for the disk, those that wait at once do so together. */
   #group: CommitGroup | undefined;
 
@@ -160,9 +168,9 @@ class SqliteDatabase implements SqlDatabase {
       this.#pragma(`synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`);
       // On macOS the disk is told to write as well; elsewhere this changes nothing.
       if (synchronous === 'full') this.#pragma('fullfsync = ON');
-      this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.#pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES[synchronous]}`);
       this.#pragma(`cache_size = -${CACHE_KIB}`);
-      this.#pragma(`journal_size_limit = ${2 * CHECKPOINT_PAGES * PAGE_BYTES}`);
+      this.#pragma(`journal_size_limit = ${LOG_BYTES}`);
       this.#pragma('temp_store = MEMORY');
     });
     if ((await this.#layoutVersion()) !== SQL_LAYOUT_VERSION) {
@@ -209,7 +217,13 @@ class SqliteDatabase implements SqlDatabase {
   async transaction<T>(work: (attempt: SqlAttempt) => SqlWork<T>): Promise<T> {
     this.#checkWritable();
     if (this.#group !== undefined) return this.#group.run(work);
-    return this.#writes.run(() => this.#retry(() => this.#transact(work)));
+    const result = await this.#writes.run(() => this.#retry(() => this.#transact(work)));
+    this.#unfoldedBytes += TRANSACTION_BYTES;
+    if (this.#unfoldedBytes >= FOLD_BYTES) {
+      this.#unfoldedBytes = 0;
+      void this.#fold();
+    }
+    return result;
   }
 
   transactionNow<T>(work: (attempt: SqlAttempt) => SqlWork<T>): T {
@@ -254,6 +268,18 @@ class SqliteDatabase implements SqlDatabase {
       }
       this.#statements.clear();
       this.#database.close();
+    });
+  }
+
+  /** Folds the log as far as readers allow. A commit that finds the log longer does it again, and says what failed. */
+  async #fold(): Promise<void> {
+    await nextTask();
+    await this.#writes.run(async () => {
+      try {
+        if (this.#database.open) this.#pragma('wal_checkpoint(PASSIVE)');
+      } catch {
+        // The log stays.
+      }
     });
   }
 
@@ -304,6 +330,8 @@ class SqliteDatabase implements SqlDatabase {
     }
     if (statement.isReader) return statement.all(call.params);
     statement.run(call.params);
+    for (const param of call.params)
+      if (param instanceof Uint8Array) this.#unfoldedBytes += param.byteLength;
     return [];
   }
 
