@@ -3,6 +3,7 @@
  * touches its own segments only. Safe at any time and by anyone: the exchange is one transaction that fails when
  * somebody else merged first.
  */
+import { Breather } from '../base/breather.ts';
 import { nextTask } from '../base/next-task.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentManifest, Store } from '../store/store.ts';
@@ -41,6 +42,8 @@ export type CompactLimits = {
   readonly merges?: number;
   /** True: only whole windows are merged, because more rows will come. Default false: everything. */
   readonly isGrowing?: boolean;
+  /** True: a thread that records goes on meanwhile, which must not wait for more than a step of a merge. Default false. */
+  readonly isShared?: boolean;
   /** Between two merges: nothing more is begun once it is aborted. */
   readonly signal?: AbortSignal;
   /** Merges a window. Default: on this thread. */
@@ -83,8 +86,9 @@ export async function compactTable(
   const position = limits.positions?.get(table.table) ?? 0;
   const found = await mergeableSegments(store, runId, table.table, position);
   let { segments } = found;
-  // Each step has a turn of the event loop for itself: those of the thread that records are long enough without.
-  await nextTask();
+  // Each step has a turn of the event loop for itself where more rows come: their flushes are long enough without.
+  const turn = limits.isShared === true ? nextTask : undefined;
+  await turn?.();
   const work = { removed: 0, added: 0, count: 0 };
   let end = 0;
   let isDone = true;
@@ -99,7 +103,7 @@ export async function compactTable(
           work.count >= (limits.merges ?? Number.POSITIVE_INFINITY)
         )
           return { removed: work.removed, added: work.added, isDone: false };
-        const name = { table, runId, mergeId: `${mergeId}-${work.count++}` };
+        const name = { table, runId, mergeId: `${mergeId}-${work.count++}`, turn };
         const merged = await (limits.merge ?? mergeWindow)(store, name, rest);
         if (merged === undefined) {
           isDone = false;
@@ -214,6 +218,7 @@ export async function mergeWindow(
   work: MergeWork = rowMerge(name),
 ): Promise<MergedWindow | undefined> {
   const { runId, table } = name;
+  const breather = new Breather();
   const manifests: SegmentManifest[] = [];
   let seen = 0;
   try {
@@ -228,15 +233,15 @@ export async function mergeWindow(
       manifests.push(...found.taken.flatMap((at) => group[at] ?? []));
       seen += found.seen;
       if (found.seen < group.length) break;
-      await nextTask();
+      await (name.turn ?? (() => breather.breathe()))();
     }
     const [first] = manifests;
     if (first === undefined || (manifests.length === 1 && first.encoding === 'packed'))
       return { removed: [], added: [], seen };
     const merged = await work.finish();
-    await nextTask();
+    await name.turn?.();
     const isReplaced = await store.replaceSegments(runId, table.table, manifests, merged);
-    await nextTask();
+    await name.turn?.();
     const added = merged.map(({ manifest }) => manifest);
     return isReplaced ? { removed: manifests, added, seen } : undefined;
   } finally {

@@ -34,6 +34,8 @@ export type MergeName = {
   readonly table: TableDefinition;
   readonly runId: string;
   readonly mergeId: string;
+  /** Waited for between the steps of a merge beside work that must not wait for long. Default: none. */
+  readonly turn?: (() => Promise<void>) | undefined;
 };
 
 /** A segment as a store returned it. */
@@ -239,17 +241,22 @@ function orderByKey({ dictionary, indices }: KeyVector): {
   readonly order: Int32Array;
   readonly starts: ArrayLike<number>;
 } {
-  const ranks = ranksOf(dictionary);
+  // One more than the rank, by one more than the index: rows without a key have index -1.
+  const slots = new Int32Array(dictionary.length + 1);
+  slots.set(
+    ranksOf(dictionary).map((rank) => rank + 1),
+    1,
+  );
   const starts = new Int32Array(dictionary.length + 2);
   for (let row = 0; row < indices.length; row++) {
-    const slot = (ranks[indices[row] ?? -1] ?? -1) + 2;
+    const slot = (slots[(indices[row] ?? -1) + 1] ?? 0) + 1;
     starts[slot] = (starts[slot] ?? 0) + 1;
   }
   for (let i = 1; i < starts.length; i++) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0);
   const next = starts.slice();
   const order = new Int32Array(indices.length);
   for (let row = 0; row < order.length; row++) {
-    const key = (ranks[indices[row] ?? -1] ?? -1) + 1;
+    const key = slots[(indices[row] ?? -1) + 1] ?? 0;
     const at = next[key] ?? 0;
     order[at] = row;
     next[key] = at + 1;

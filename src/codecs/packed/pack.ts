@@ -67,8 +67,7 @@ export async function packSegment(
     const values = bytes.subarray(start, start + byteLength);
     const isDelta = isOrdinal || isMonotone(values, width);
     const planes = split(values, width, isDelta).map((plane) => {
-      const first = plane[0] ?? 0;
-      if (isConstant(plane)) return first;
+      if (typeof plane === 'number') return plane;
       const isRandom = entropy(plane) > RANDOM_ENTROPY;
       (isRandom ? random : stream).push(plane);
       return isRandom ? RANDOM : IN_STREAM;
@@ -90,36 +89,61 @@ export async function packSegment(
   return joinBytes([frame, headerBytes, ...random, deflated]);
 }
 
+/** A plane, or its byte where it has one byte only. */
+type Plane = Uint8Array | number;
+
 /** Byte planes of little-endian numbers, lowest byte first; of differences to the value before, if `isDelta`. */
-function split(bytes: Uint8Array, width: number, isDelta: boolean): Uint8Array[] {
-  const rowCount = bytes.byteLength / width;
-  const planes = Array.from({ length: width }, () => new Uint8Array(rowCount));
-  if (width === 2) {
-    const [low = bytes, high = bytes] = planes;
-    for (let row = 0, last = 0; row < rowCount; row++) {
-      const value = (bytes[2 * row] ?? 0) | ((bytes[2 * row + 1] ?? 0) << 8);
-      const out = isDelta ? value - last : value;
-      last = value;
-      low[row] = out;
-      high[row] = out >>> 8;
-    }
-    return planes;
-  }
+function split(bytes: Uint8Array, width: number, isDelta: boolean): Plane[] {
+  if (width === 2) return splitShorts(bytes, isDelta);
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
-  const words = new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
-  const [low, high] =
-    width === 4 ? [isDelta ? differences(words) : words, undefined] : halves(words, isDelta);
-  for (let i = 0; i < width; i++) {
-    const plane = planes[i] ?? bytes;
-    const source = i < 4 ? low : (high ?? low);
-    const shift = 8 * (i & 3);
-    for (let row = 0; row < rowCount; row++) plane[row] = (source[row] ?? 0) >>> shift;
-  }
-  return planes;
+  // Signed: a number that may be above 2^31 is a double to the engine, and takes three times as long.
+  const words = new Int32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
+  if (width === 4) return planesOf(isDelta ? differences(words) : words);
+  const [low, high] = isDelta ? longDifferences(words) : halves(words);
+  return [...planesOf(low), ...planesOf(high)];
 }
 
-function differences(words: Uint32Array): Uint32Array {
-  const out = new Uint32Array(words.length);
+function splitShorts(bytes: Uint8Array, isDelta: boolean): Plane[] {
+  const rowCount = bytes.byteLength / 2;
+  const low = new Uint8Array(rowCount);
+  const high = new Uint8Array(rowCount);
+  for (let row = 0, last = 0; row < rowCount; row++) {
+    const value = (bytes[2 * row] ?? 0) | ((bytes[2 * row + 1] ?? 0) << 8);
+    const out = isDelta ? value - last : value;
+    last = value;
+    low[row] = out;
+    high[row] = out >>> 8;
+  }
+  return [low, high].map((plane) => (isConstant(plane) ? (plane[0] ?? 0) : plane));
+}
+
+/** The four planes of words. Which of them are of one byte is known before any is made. */
+function planesOf(words: Int32Array): Plane[] {
+  const first = words[0] ?? 0;
+  let varied = 0;
+  for (let row = 1; row < words.length; row++) varied |= (words[row] ?? 0) ^ first;
+  return [0, 8, 16, 24].map((shift) =>
+    ((varied >>> shift) & 255) === 0 ? (first >>> shift) & 255 : planeOf(words, shift),
+  );
+}
+
+/** One byte of each word; four of them are written at a time. */
+function planeOf(words: Int32Array, shift: number): Uint8Array {
+  const plane = new Uint8Array(words.length);
+  const fours = new Int32Array(plane.buffer, 0, words.length >> 2);
+  for (let i = 0, row = 0; i < fours.length; i++, row += 4)
+    fours[i] =
+      (((words[row] ?? 0) >>> shift) & 255) |
+      ((((words[row + 1] ?? 0) >>> shift) & 255) << 8) |
+      ((((words[row + 2] ?? 0) >>> shift) & 255) << 16) |
+      (((words[row + 3] ?? 0) >>> shift) << 24);
+  for (let row = words.length & ~3; row < words.length; row++)
+    plane[row] = (words[row] ?? 0) >>> shift;
+  return plane;
+}
+
+function differences(words: Int32Array): Int32Array {
+  const out = new Int32Array(words.length);
   for (let row = 0, last = 0; row < words.length; row++) {
     const value = words[row] ?? 0;
     out[row] = value - last;
@@ -128,22 +152,32 @@ function differences(words: Uint32Array): Uint32Array {
   return out;
 }
 
-/** Low and high words of 64-bit integers, or of their differences. */
-function halves(words: Uint32Array, isDelta: boolean): [Uint32Array, Uint32Array] {
+/** Low and high words of 64-bit numbers. */
+function halves(words: Int32Array): [Int32Array, Int32Array] {
   const rowCount = words.length / 2;
-  const low = new Uint32Array(rowCount);
-  const high = new Uint32Array(rowCount);
+  const low = new Int32Array(rowCount);
+  const high = new Int32Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    low[row] = words[2 * row] ?? 0;
+    high[row] = words[2 * row + 1] ?? 0;
+  }
+  return [low, high];
+}
+
+/** The same of the differences of 64-bit integers to the one before. */
+function longDifferences(words: Int32Array): [Int32Array, Int32Array] {
+  const rowCount = words.length / 2;
+  const low = new Int32Array(rowCount);
+  const high = new Int32Array(rowCount);
   let lastLow = 0;
   let lastHigh = 0;
   for (let row = 0; row < rowCount; row++) {
     const valueLow = words[2 * row] ?? 0;
     const valueHigh = words[2 * row + 1] ?? 0;
     low[row] = valueLow - lastLow;
-    high[row] = valueHigh - lastHigh - (valueLow < lastLow ? 1 : 0);
-    if (isDelta) {
-      lastLow = valueLow;
-      lastHigh = valueHigh;
-    }
+    high[row] = valueHigh - lastHigh - (valueLow >>> 0 < lastLow >>> 0 ? 1 : 0);
+    lastLow = valueLow;
+    lastHigh = valueHigh;
   }
   return [low, high];
 }

@@ -52,6 +52,14 @@ export class ImportNotes {
     if (this.#unknown.length < this.#most) this.#unknown.push(describeUnknown(head));
   }
 
+  /** Adds the notes of a part of the import, as if they came now. */
+  add(part: ImportNotes): void {
+    for (const found of part.#problems) this.problem(found);
+    this.problemCount += part.problemCount - part.#problems.length;
+    for (const lines of part.#unread)
+      if (this.#unread.length < this.#most) this.#unread.push(lines);
+  }
+
   report(): ImportNoteLists {
     return {
       problems: this.#problems,

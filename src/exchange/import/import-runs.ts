@@ -1,8 +1,6 @@
 /** From files to runs in a store. */
 import { inSpan } from '../../base/profiling.ts';
 import { ProfileStep } from '../../base/profile-steps.ts';
-import { toHex } from '../../base/hex.ts';
-import { sha256 } from '@noble/hashes/sha2.js';
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
 import { checkLabel, toLabel } from '../../base/names.ts';
@@ -36,7 +34,9 @@ import { problemOfFile } from './sink/problems.ts';
 import { finishRun, openRunFor } from './sink/imported-run.ts';
 import { ImportProgressMeter, type ImportProgress } from './progress.ts';
 import { checkImporters, confidenceOf, isWrongImporter } from './check-importers.ts';
+import { Completions, type Completable } from './completions.ts';
 import { ImportNotes, type ImportNoteLists } from './import-notes.ts';
+import { idOf, readingOf } from './run-ids.ts';
 import { KnownRun } from './sink/known-run.ts';
 import { RunWriter, type WrittenRun } from './sink/run-writer.ts';
 import { linearPatterns } from './text/user-patterns.ts';
@@ -136,30 +136,36 @@ async function importAll(
   });
   const progress = new ImportProgressMeter(files, options.onProgress);
   const byImporter = await sort(files, settings, notes);
-  const runs: ImportedRunReport[] = [];
-  for (const [importer, found] of byImporter) {
-    const groups = importer.group?.(found) ?? found.map((file) => [file]);
-    // Whatever comes in is answered for.
-    if (groups.length === 0) notes.nothingIn(found[0]);
-    for (const group of groups) {
-      checkNotAborted(options.signal);
-      progress.at(group[0]?.path ?? '');
-      const runsBefore = runs.length;
-      const parts = { importer, group, store, settings, notes, progress, runsBefore };
-      runs.push(...(await importGroup(parts, files)));
-      progress.finished(group, runs);
+  const completions = new Completions(notes, progress);
+  try {
+    for (const [importer, found] of byImporter) {
+      const groups = importer.group?.(found) ?? found.map((file) => [file]);
+      // Whatever comes in is answered for.
+      if (groups.length === 0) notes.nothingIn(found[0]);
+      for (const group of groups) {
+        checkNotAborted(options.signal);
+        progress.at(group[0]?.path ?? '');
+        const own = new ImportNotes(settings.limits.maxProblems);
+        const { runCount: runsBefore } = completions;
+        const parts = { importer, group, store, settings, notes: own, progress, runsBefore };
+        const session = new GroupImport({ ...parts, completions });
+        const isRead = await readGroup(session, parts, files);
+        progress.wasRead(group);
+        await completions.begin(session, { group, notes: own, isRead });
+      }
     }
+  } finally {
+    await completions.settle();
   }
-  return { runs, ...notes.report() };
+  return { runs: await completions.end(), ...notes.report() };
 }
 
-async function importGroup(
-  parts: GroupImportParts,
+/** Reads a group of files. False when a file could not be read to its end. */
+async function readGroup(
+  session: GroupImport,
+  { group, importer, notes, progress, settings }: GroupImportParts,
   files: readonly InputFile[],
-): Promise<readonly ImportedRunReport[]> {
-  const { group, importer, notes, progress, settings } = parts;
-  const problemsBefore = notes.problemCount;
-  const session = new GroupImport(parts);
+): Promise<boolean> {
   let failure: { readonly error: unknown } | undefined;
   const watch: InputWatch = {
     signal: settings.options.signal,
@@ -175,9 +181,7 @@ async function importGroup(
     if (isQuarkError(error, 'aborted') || isQuarkError(error, 'store_failed')) throw error;
     notes.problem(problemOfFile(group[0]?.path ?? '', messageOf(error)));
   }
-  const finished = await session.finish(failure === undefined);
-  if (finished.length === 0 && notes.problemCount === problemsBefore) notes.nothingIn(group[0]);
-  return finished;
+  return failure === undefined;
 }
 
 type Settings = {
@@ -207,14 +211,21 @@ type GroupImportParts = {
 };
 
 /** The runs of one group of files. */
-class GroupImport {
-  readonly #parts: GroupImportParts;
+class GroupImport implements Completable {
+  readonly #parts: GroupImportParts & { readonly completions: Completions };
   readonly #runs = new Map<string, OpenRun>();
   readonly #restored: RestoredRun[] = [];
   #fingerprint: string | undefined;
 
-  constructor(parts: GroupImportParts) {
+  constructor(parts: GroupImportParts & { readonly completions: Completions }) {
     this.#parts = parts;
+  }
+
+  get runIds(): readonly string[] {
+    return [
+      ...this.#restored.map(({ runId }) => runId),
+      ...[...this.#runs.values()].map(({ runId }) => runId),
+    ];
   }
 
   context(files: readonly InputFile[]): ImportContext {
@@ -255,6 +266,8 @@ class GroupImport {
     const project = options.project ?? toLabel(described.project ?? '') ?? 'imported';
     const startedAtMs =
       timeOf(described.startedAtMs) ?? timeOf(this.#parts.group[0]?.modifiedAtMs) ?? Date.now();
+    // The same files again, a moment ago: known once their run is complete.
+    await this.#parts.completions.of(runId);
     const found = await openRunFor(this.#parts.store, {
       runId,
       project,
@@ -286,7 +299,7 @@ class GroupImport {
    *
    * @param isRead false when a file could not be read to its end. That may be different next time: the runs stay open for it.
    */
-  async finish(isRead: boolean): Promise<ImportedRunReport[]> {
+  async finish(isRead: boolean): Promise<readonly ImportedRunReport[]> {
     const reports: ImportedRunReport[] = this.#restored.map(({ metricKeys, ...run }) => ({
       ...run,
       format: this.#parts.importer.format,
@@ -413,19 +426,6 @@ function tooManyRuns(maxRuns: number): QuarkError {
     'invalid_input',
     `An import may have ${maxRuns} runs. Import the rest by itself.`,
   );
-}
-
-/** The options that change what is read, as text; empty for none. */
-function readingOf({ columns, keyRules, pattern, patterns }: ImportOptions): string {
-  const given = [columns, patterns, keyRules, pattern];
-  if (given.every((option) => option === undefined)) return '';
-  const plain = (_: string, value: unknown): unknown =>
-    value instanceof RegExp ? String(value) : value;
-  return `\n${JSON.stringify([columns ?? null, patterns ?? null, keyRules ?? null, ...(pattern === undefined ? [] : [pattern])], plain)}`;
-}
-
-function idOf(text: string): string {
-  return `run_imp${toHex(sha256(new TextEncoder().encode(text)).subarray(0, 12))}`;
 }
 
 function timeOf(ms: number | null | undefined): number | undefined {

@@ -44,10 +44,14 @@ export class ImportProgressMeter {
     this.#rowCount += count;
   }
 
-  finished(group: readonly InputFile[], runs: readonly unknown[]): void {
+  /** All of a group was read; its runs may not be complete yet. */
+  wasRead(group: readonly InputFile[]): void {
     this.#bytesDone += group.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
     this.#bytesOfGroup = 0;
-    this.#runCount = runs.length;
+  }
+
+  finished(runCount: number): void {
+    this.#runCount = runCount;
     this.#tell();
   }
 

@@ -20,6 +20,8 @@ const LEAST_ROWS = 1 << 13;
 const IDLE_MS = 10_000;
 /** A call that is not answered by then is lost, and the thread with it. */
 const ANSWER_MS = 60_000;
+/** Threads of a process, at most: one for each processor but that of the caller. A run has one merge at a time, an import has several. */
+const MAX_THREADS = 4;
 /** A process that loses so many threads merges without. */
 const MAX_LOSSES = 3;
 /** Arrow bytes are read as numbers of up to eight bytes. */
@@ -38,16 +40,20 @@ type Call = {
   readonly reject: (error: unknown) => void;
 };
 
-type Thread = { readonly opened: Promise<Worker>; readonly calls: Map<number, Call> };
+type Thread = {
+  readonly opened: Promise<Worker>;
+  readonly calls: Map<number, Call>;
+  /** Merges that it has begun. */
+  running: number;
+  idle?: NodeJS.Timeout;
+};
 
-/** The thread of merges of a process. */
+/** The threads of merges of a process. */
 export class MergeThreads {
   readonly #parts: Required<MergeThreadsParts>;
-  #thread: Thread | undefined;
+  readonly #threads = new Set<Thread>();
   #losses = 0;
   #lastId = 0;
-  #running = 0;
-  #idle: NodeJS.Timeout | undefined;
 
   constructor(parts: MergeThreadsParts) {
     this.#parts = {
@@ -78,13 +84,11 @@ export class MergeThreads {
 
   /** Begins a merge of so many rows; undefined where it is made here in less time. */
   start(name: MergeName, rows: number): MergeWork | undefined {
-    if (this.#parts.processors < 2 || this.#losses >= MAX_LOSSES) return undefined;
-    if (rows < (this.#thread === undefined ? FIRST_ROWS : LEAST_ROWS)) return undefined;
+    const thread = this.#threadFor(rows);
+    if (thread === undefined) return undefined;
     const id = ++this.#lastId;
-    clearTimeout(this.#idle);
-    this.#thread ??= this.#open();
-    const thread = this.#thread;
-    this.#running++;
+    clearTimeout(thread.idle);
+    thread.running++;
     let isOver = false;
     const free = processSlots().begin();
     return {
@@ -103,21 +107,32 @@ export class MergeThreads {
         if (isOver) return;
         isOver = true;
         free();
-        this.#running--;
-        if (this.#thread !== thread) return;
+        thread.running--;
+        if (!this.#threads.has(thread)) return;
         void thread.opened.then((worker) => worker.postMessage({ id, kind: 'end' }), ignore);
-        if (this.#running === 0) this.#rest(thread);
+        if (thread.running === 0) this.#rest(thread);
       },
     };
   }
 
-  /** Ends the thread. */
+  /** Ends the threads. */
   async close(): Promise<void> {
-    await this.#drop(this.#thread, 'it was closed');
+    await Promise.all([...this.#threads].map((thread) => this.#drop(thread, 'it was closed')));
+  }
+
+  /** The thread of a merge: one without work, a new one, or the one with the least; none where it is made here in less time. */
+  #threadFor(rows: number): Thread | undefined {
+    const { processors } = this.#parts;
+    if (processors < 2 || this.#losses >= MAX_LOSSES || rows < LEAST_ROWS) return undefined;
+    const [least] = [...this.#threads].toSorted((a, b) => a.running - b.running);
+    if (least?.running === 0) return least;
+    const isRoom = this.#threads.size < Math.min(processors - 1, MAX_THREADS);
+    return isRoom && rows >= FIRST_ROWS ? this.#open() : least;
   }
 
   #open(): Thread {
-    const thread: Thread = { opened: this.#parts.open(), calls: new Map() };
+    const thread: Thread = { opened: this.#parts.open(), calls: new Map(), running: 0 };
+    this.#threads.add(thread);
     thread.opened.then(
       (worker) => {
         worker.unref();
@@ -142,7 +157,7 @@ export class MergeThreads {
     message: ToMerger,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<FromMerger> {
-    if (this.#thread !== thread) throw lost('it has ended');
+    if (!this.#threads.has(thread)) throw lost('it has ended');
     return new Promise<FromMerger>((resolve, reject) => {
       const timer = setTimeout(
         () => this.#lose(thread, `it did not answer within ${this.#parts.answerMs} ms`),
@@ -166,20 +181,19 @@ export class MergeThreads {
   }
 
   #rest(thread: Thread): void {
-    this.#idle = setTimeout(() => void this.#drop(thread, 'it had no work'), this.#parts.idleMs);
-    this.#idle.unref();
+    thread.idle = setTimeout(() => void this.#drop(thread, 'it had no work'), this.#parts.idleMs);
+    thread.idle.unref();
   }
 
   #lose(thread: Thread, reason: string): void {
-    if (this.#thread !== thread) return;
+    if (!this.#threads.has(thread)) return;
     this.#losses++;
     void this.#drop(thread, reason);
   }
 
-  async #drop(thread: Thread | undefined, reason: string): Promise<void> {
-    if (thread === undefined || this.#thread !== thread) return;
-    this.#thread = undefined;
-    clearTimeout(this.#idle);
+  async #drop(thread: Thread, reason: string): Promise<void> {
+    if (!this.#threads.delete(thread)) return;
+    clearTimeout(thread.idle);
     for (const { reject } of thread.calls.values()) reject(lost(reason));
     thread.calls.clear();
     await thread.opened.then((worker) => worker.terminate(), ignore);

@@ -77,6 +77,7 @@ export class Housekeeping {
     const writerId = (): string => createId('mrg', this.#clock.now());
     await mergeTables(this.#store, table, this.#runId, writerId, {
       isGrowing,
+      isShared: true,
       merge: this.#mergeWindow,
       positions: this.#positions,
     });

@@ -182,6 +182,21 @@ test('few rows are merged here, and all where there is one processor', () => {
   expect(threadsOf({ processors: 1 }).start(name, 1 << 20)).toBeUndefined();
 });
 
+test('merges at the same time have a thread each, one less than there are processors', async () => {
+  let opened = 0;
+  const threads = threadsOf({
+    processors: 4,
+    open: () => {
+      opened++;
+      return program(mergeProgram)();
+    },
+  });
+  const all = await Promise.all(Array.from({ length: 5 }, () => mergedBy(threads.mergeWindow)));
+  for (const merged of all) expect(merged).toEqual(mergedHere);
+  expect(opened).toBe(3);
+  expect(threads.losses).toBe(0);
+});
+
 test('a thread without work ends', async () => {
   let worker: Worker | undefined;
   const threads = threadsOf({

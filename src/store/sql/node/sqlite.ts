@@ -53,8 +53,8 @@ const MAX_PAUSE_MS = 25;
 const LAST_MOMENT_MS = 5000;
 /** Small pages: an append rewrites seven pages besides its bytes. */
 const PAGE_BYTES = 4096;
-/** The log is folded into the database file after 4 MiB, in a turn of its own: that stops the thread for some 5 ms. */
-const FOLD_BYTES = 4 << 20;
+/** The log is folded into the database file after 8 MiB, in a turn of its own: that stops the thread for some 10 ms. */
+const FOLD_BYTES = 8 << 20;
 /** What a transaction writes beside bytes of segments and blobs. */
 const TRANSACTION_BYTES = 8 * PAGE_BYTES;
 /** A commit folds the log where it has grown to so much: 16 MiB, which others have written; 8 where each commit waits for the disk. */
@@ -219,10 +219,7 @@ class SqliteDatabase implements SqlDatabase {
     if (this.#group !== undefined) return this.#group.run(work);
     const result = await this.#writes.run(() => this.#retry(() => this.#transact(work)));
     this.#unfoldedBytes += TRANSACTION_BYTES;
-    if (this.#unfoldedBytes >= FOLD_BYTES) {
-      this.#unfoldedBytes = 0;
-      void this.#fold();
-    }
+    if (this.#unfoldedBytes >= FOLD_BYTES) void this.#fold();
     return result;
   }
 
@@ -251,6 +248,9 @@ class SqliteDatabase implements SqlDatabase {
           return this.#number('PRAGMA freelist_count') === 0;
         }),
       );
+      // Pages that move are in the log now.
+      this.#unfoldedBytes += RECLAIM_PAGES * PAGE_BYTES;
+      if (this.#unfoldedBytes >= FOLD_BYTES) await this.#fold();
       await nextTask();
       if (isDone) break;
     }
@@ -273,6 +273,7 @@ class SqliteDatabase implements SqlDatabase {
 
   /** Folds the log as far as readers allow. A commit that finds the log longer does it again, and says what failed. */
   async #fold(): Promise<void> {
+    this.#unfoldedBytes = 0;
     await nextTask();
     await this.#writes.run(async () => {
       try {
