@@ -7,6 +7,7 @@ import { MERGED_ROWS } from '../../../src/segment/merged-rows.ts';
 import { unpackSegment } from '../../../src/codecs/packed/unpack.ts';
 import type { RowBatch } from '../../../src/codecs/arrow/vectors.ts';
 import { longTest } from '../../support/long.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { recordRun } from '../../support/recorded-run.ts';
 
 afterEach(() => {
@@ -148,7 +149,8 @@ async function grow({ windows, keys }: Grown, positions?: Map<string, number>) {
     const growing = { ...limits, isGrowing: true };
     await compactTable(store, metricTable, run.id, `merge_${at}`, growing);
     expect(list).toHaveBeenCalledTimes(1);
-    listed.push((await list.mock.results[0]?.value).length);
+    const answer: Awaited<ReturnType<Store['listSegments']>> = await list.mock.results[0]?.value;
+    listed.push(answer.length);
   }
   await compactTable(store, metricTable, run.id, 'merge_end', limits);
   const segments = await store.listSegments({ runId: run.id, table: 'metrics' });

@@ -183,17 +183,17 @@ test('few rows are merged here, and all where there is one processor', () => {
 });
 
 test('merges at the same time have a thread each, one less than there are processors', async () => {
-  let opened = 0;
+  let begun = 0;
   const threads = threadsOf({
     processors: 4,
     open: () => {
-      opened++;
+      begun++;
       return program(mergeProgram)();
     },
   });
   const all = await Promise.all(Array.from({ length: 5 }, () => mergedBy(threads.mergeWindow)));
   for (const merged of all) expect(merged).toEqual(mergedHere);
-  expect(opened).toBe(3);
+  expect(begun).toBe(3);
   expect(threads.losses).toBe(0);
 });
 
