@@ -7,7 +7,8 @@
 //
 // Each reading of each side and round has a process of its own, in turn: the first call of it, then the least and the median of five
 // more, by the clock, in processor time of the calling thread and of the process, and the most memory that the process had beyond its
-// result. The limit is what it takes to allocate and fill the columns of the result, and nothing else.
+// result. The limit is what it takes to allocate and fill the columns of the result, and nothing else; copying, what a copy of as many
+// bytes takes between memory that was touched before.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -24,6 +25,11 @@ const WAYS = {
   series: 'all as series',
   columns: 'all as columns',
   compare: 'two runs compared, columns in memory',
+};
+/** What memory alone takes. */
+const LIMITS = {
+  limit: 'columns of all series allocated and filled',
+  copying: 'as many bytes copied, memory that was touched before',
 };
 /** Float64 columns of a result; and 4 bytes for the metric of a row. */
 const BYTES_A_ROW = { one: 24, onecolumns: 44, series: 24, columns: 44, compare: 0 };
@@ -52,7 +58,7 @@ else await child(options.child);
 async function child(way) {
   const urlOf = (name) => pathToFileURL(join(options.root, 'dist', name)).href;
   const sdk = await import(urlOf('index.js'));
-  const store = way === 'limit' ? undefined : await sdk.openStorage(options.folder);
+  const store = way in LIMITS ? undefined : await sdk.openStorage(options.folder);
   const run = store === undefined ? undefined : await sdk.openRun(store, options.run);
   const work = await {
     one: () => () => run.readSeries({ metricKeys: [KEY] }),
@@ -65,6 +71,7 @@ async function child(way) {
       return () => compareColumns(columns, changed(columns));
     },
     limit: () => () => filled(rows),
+    copying: () => copying(rows),
   }[way]();
   globalThis.gc?.();
   const start = process.memoryUsage().rss;
@@ -105,6 +112,13 @@ function filled(count) {
   });
 }
 
+/** Copies as many bytes as the columns of a series result have. */
+function copying(count) {
+  const source = new Float64Array(3 * count).fill(1.5);
+  const target = new Float64Array(3 * count).fill(2.5);
+  return () => target.set(source);
+}
+
 /** The same run with other values, and some rows missing. */
 function changed(columns) {
   const all = [...columns.metrics].map(([key, series]) => [
@@ -134,7 +148,8 @@ async function main() {
           found[side].push(measured(way, root, folder, run));
       print(way, found, list);
     }
-    print('limit', { limit: [measured('limit', here, folder, run)] }, list);
+    for (const way of Object.keys(LIMITS))
+      print(way, { limit: [measured(way, here, folder, run)] }, list);
   } finally {
     if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
   }
@@ -172,9 +187,7 @@ function measured(way, root, folder, run) {
 }
 
 function print(way, found, list) {
-  console.log(
-    `\n${WAYS[way] ?? 'columns of all series allocated and filled'} (load ${loadavg()[0].toFixed(1)})`,
-  );
+  console.log(`\n${WAYS[way] ?? LIMITS[way]} (load ${loadavg()[0].toFixed(1)})`);
   const sides = Object.keys(found);
   console.log(`  ${''.padEnd(44)}${sides.map((side) => side.padStart(10)).join('')}`);
   for (const what of Object.keys(found[sides[0]][0])) {

@@ -9,6 +9,7 @@ const MODULES = [
   { file: 'quark.wasm', target: 'src/kernel/tensor/wasm.generated.ts' },
   { file: 'relaxed.wasm', target: 'src/kernel/tensor/wasm-relaxed.generated.ts' },
   { file: 'series.wasm', target: 'src/kernel/series/module/wasm.generated.ts' },
+  { file: 'unpack.wasm', target: 'src/codecs/packed/wasm.generated.ts' },
 ];
 
 const read = (file) => readFileSync(new URL(`../build/${file}`, import.meta.url));

@@ -1,8 +1,11 @@
 export const CORE_BUDGET_BYTES: number;
 export const SERVICE_BUDGET_BYTES: number;
+export const UNPACK_BUDGET_BYTES: number;
 export function sharesOf(entry: string): {
   readonly own: string[];
   readonly service: string[];
+  readonly opfs: string[];
+  readonly unpack: string[];
 };
 export function importsOf(file: string): { specifiers: string[]; computedImports: number };
 export function closureOf(

@@ -100,7 +100,8 @@ async function bundleWorker(entry: string): Promise<BuiltWorker> {
       sourcemap: 'hidden',
       target: 'es2022',
       lib: { entry: here(entry), formats: ['es'], fileName: 'worker' },
-      rolldownOptions: { output: { minify: true } },
+      // What a page loads when it needs it is part of the one file here.
+      rolldownOptions: { output: { minify: true, codeSplitting: false } },
     },
   });
   const [output] = [built].flat() as Rolldown.RolldownOutput[];

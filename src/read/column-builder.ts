@@ -8,6 +8,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import { decodeSegment, type ReadySegment } from '../segment/open-segment.ts';
 import type { SegmentManifest } from '../store/store.ts';
 import { trimmedTo, type Cells } from './columns/column-cells.ts';
+import type { EvenSpan } from './columns/interleaving.ts';
 import { Scratch } from './columns/scratch.ts';
 import {
   columnsOfFilter,
@@ -37,6 +38,9 @@ export type BuiltRows = {
   readonly order: Int32Array | null;
 };
 
+/** Loaded where there are many rows. */
+export type InterleavingModule = typeof import('./columns/interleaving.ts');
+
 /** Rows that have come, and for how many there is room. */
 type Extent = { sequences: Float64Array; count: number; readonly expected: number };
 
@@ -47,11 +51,20 @@ export class ColumnBuilder implements SegmentVisitor {
   readonly #groups: ReadonlyMap<SegmentManifest, Group>;
   readonly #all: Extent;
   #stage: Extent = noRows(0);
+  /** Of the rows on the stage; null when they are not evenly spaced. */
+  #spans: EvenSpan[] | null = [];
+  readonly #interleaving: InterleavingModule | undefined;
   #group: Group | undefined;
   /** Memory that segments are unpacked into, one after the other. */
   readonly #scratch = new Scratch();
 
-  constructor(query: BuilderQuery, manifests: readonly SegmentManifest[]) {
+  /** @param interleaving puts merged rows in order faster than a sort; not needed for few */
+  constructor(
+    query: BuilderQuery,
+    manifests: readonly SegmentManifest[],
+    interleaving?: InterleavingModule,
+  ) {
+    this.#interleaving = interleaving;
     const { cells, rows, table } = query;
     this.#query = query;
     this.#names = new Set([...cells.map(([stored]) => stored), ...columnsOfFilter(table, rows)]);
@@ -78,6 +91,11 @@ export class ColumnBuilder implements SegmentVisitor {
     if (rowCount === 0) return;
     const extent = isStage ? this.#stage : this.#all;
     const at = extent.count;
+    if (isStage && this.#spans !== null) {
+      const spans = this.#interleaving?.evenSpans(sequences, at) ?? null;
+      if (spans === null) this.#spans = null;
+      else this.#spans.push(...spans);
+    }
     this.#reserve(isStage, extent, at + rowCount);
     for (const [stored, cells] of this.#query.cells)
       cells.write(isStage, columns.get(stored), rowCount, at);
@@ -100,12 +118,19 @@ export class ColumnBuilder implements SegmentVisitor {
     if (count > 0) {
       const at = this.#all.count;
       this.#reserve(false, this.#all, at + count);
-      const order = ascendingOrder(all.subarray(0, count));
-      for (const [, cells] of this.#query.cells) cells.arrange(order, at);
+      const rows = this.#spans && this.#interleaving?.interleavingOf(this.#spans, count);
       const { sequences } = this.#all;
-      for (let i = 0; i < count; i++) sequences[at + i] = all[order[i] ?? 0] ?? Number.NaN;
+      if (rows) {
+        for (const [, cells] of this.#query.cells) cells.interleave(rows, at);
+        for (let i = 0; i < count; i++) sequences[at + i] = rows.firstSequence + i;
+      } else {
+        const order = ascendingOrder(all.subarray(0, count));
+        for (const [, cells] of this.#query.cells) cells.arrange(order, at);
+        for (let i = 0; i < count; i++) sequences[at + i] = all[order[i] ?? 0] ?? Number.NaN;
+      }
       this.#all.count = at + count;
     }
+    this.#spans = [];
     // The room stays for the next group.
     this.#stage = { ...this.#stage, count: 0, expected: next?.rowCount ?? 0 };
   }

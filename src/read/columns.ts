@@ -4,7 +4,7 @@ import type { TableDefinition } from '../schema/table.ts';
 import type { DamageReport, ReadySegment } from '../segment/open-segment.ts';
 import type { Vector } from '../codecs/arrow/vectors.ts';
 import type { SegmentManifest } from '../store/store.ts';
-import { ColumnBuilder } from './column-builder.ts';
+import { ColumnBuilder, type InterleavingModule } from './column-builder.ts';
 import {
   nameCells,
   numberCells,
@@ -13,7 +13,7 @@ import {
   type NameColumn,
 } from './columns/column-cells.ts';
 import type { RowFilter } from './match-rows.ts';
-import { scanRows, scanTable, type RunSource } from './scan.ts';
+import { MANY_ROWS, scanRows, scanTable, type RunSource } from './scan.ts';
 
 /** Rows as columns of one length, in the order they were persisted. The caller owns the arrays. */
 export type RecordColumns<T extends string, N extends string> = {
@@ -61,7 +61,7 @@ export async function readColumns<
     readonly lists: Readonly<Record<L, readonly (readonly string[] | null)[]>>;
   }
 > {
-  const begin = (manifests: readonly SegmentManifest[]) => {
+  const begin = (manifests: readonly SegmentManifest[], interleaving?: InterleavingModule) => {
     const cells = {
       texts: cellsOf(table, texts, nameCells),
       numbers: cellsOf(table, numbers, numberCells),
@@ -69,13 +69,18 @@ export async function readColumns<
       lists: cellsOf(table, lists, () => valueCells(listAt)),
     };
     const all = Object.values(cells).flatMap((some) => some.map(({ own }) => own));
-    const builder = new ColumnBuilder({ table, rows, cells: all }, manifests);
+    const builder = new ColumnBuilder({ table, rows, cells: all }, manifests, interleaving);
     return { cells, builder, visit: (ready: ReadySegment) => builder.visit(ready) };
+  };
+  const beginLoaded = async (manifests: readonly SegmentManifest[]) => {
+    const rowCount = manifests.reduce((sum, manifest) => sum + manifest.rowCount, 0);
+    if (rowCount < MANY_ROWS) return begin(manifests);
+    return begin(manifests, await import('./columns/interleaving.ts').catch(() => undefined));
   };
   const { limit } = rows.position;
   const { damage, visitor } = await (limit < Number.POSITIVE_INFINITY
     ? scanLast(source, table, rows, begin)
-    : scanTable(source, table, rows, begin));
+    : scanTable(source, table, rows, beginLoaded));
   const built = visitor.builder.finish(limit);
   const { count, order } = built;
   const sequences = order === null ? built.sequences : inOrder(built.sequences, order);

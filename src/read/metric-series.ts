@@ -117,33 +117,34 @@ class SeriesBuilder implements SegmentVisitor {
   }
 
   #add(batch: Rows, firstSequence: number): void {
-    const { keys, rowCount } = batch;
+    const { keys, rowCount, sequences } = batch;
     if (rowCount === 0) return;
-    const sequences = this.#sequencesOf(batch, firstSequence);
-    const newer = this.#newerRows(keys, sequences.subarray(0, rowCount));
-    if (newer !== null) this.#addByKey(batch, newer, sequences);
-    else if (typeof keys === 'string') {
-      if (this.#wanted?.has(keys) === false) return;
-      const series = this.#seriesOf(keys);
-      const at = series.reserve(rowCount);
-      series.number(sequences.subarray(0, rowCount));
-      write(series.values, batch.values, at, rowCount);
-      write(series.timesMs, batch.timestamps, at, rowCount);
-      if (batch.steps !== null || series.hasSteps)
-        write(series.writeSteps(), batch.steps, at, rowCount);
-      if (batch.epochs !== null || series.hasEpochs)
-        write(series.writeEpochs(), batch.epochs, at, rowCount);
-    } else this.#addByKey(batch, keys, sequences);
+    if (this.#sequenceMin > 0 || typeof keys !== 'string') {
+      const all = this.#sequencesOf(batch, firstSequence);
+      const newer = this.#newerRows(keys, all.subarray(0, rowCount));
+      if (newer !== null || typeof keys !== 'string') {
+        this.#addByKey(batch, newer ?? keyVectorOf(keys, rowCount), all);
+        return;
+      }
+    }
+    if (this.#wanted?.has(keys) === false) return;
+    const series = this.#seriesOf(keys);
+    const at = series.reserve(rowCount);
+    if (sequences === null) series.numberFrom(firstSequence, rowCount);
+    else series.number(sequences);
+    write(series.values, batch.values, at, rowCount);
+    write(series.timesMs, batch.timestamps, at, rowCount);
+    if (batch.steps !== null || series.hasSteps)
+      write(series.writeSteps(), batch.steps, at, rowCount);
+    if (batch.epochs !== null || series.hasEpochs)
+      write(series.writeEpochs(), batch.epochs, at, rowCount);
   }
 
   /** The keys of rows from the position on, older rows without one, which leaves them out; null where no row is older. */
   #newerRows(keys: string | KeyVector, sequences: Float64Array): KeyVector | null {
     const sequenceMin = this.#sequenceMin;
     if (sequenceMin === 0 || !sequences.some((sequence) => sequence < sequenceMin)) return null;
-    const { dictionary, indices } =
-      typeof keys === 'string'
-        ? { dictionary: [keys], indices: new Int32Array(sequences.length) }
-        : keys;
+    const { dictionary, indices } = keyVectorOf(keys, sequences.length);
     const newer = indices.map((index, row) => ((sequences[row] ?? 0) < sequenceMin ? -1 : index));
     return { kind: 'key', dictionary, indices: newer };
   }
@@ -199,6 +200,11 @@ class SeriesBuilder implements SegmentVisitor {
     write(this.#column, numbers, 0, rowCount);
     return this.#column;
   }
+}
+
+function keyVectorOf(keys: string | KeyVector, rowCount: number): KeyVector {
+  if (typeof keys !== 'string') return keys;
+  return { kind: 'key', dictionary: [keys], indices: new Int32Array(rowCount) };
 }
 
 /** Rows that each key will have, by the manifests: exact where a segment has one key, as after merging. */

@@ -3,6 +3,7 @@ import { ascendingOrder } from '../base/ascending-order.ts';
 import { invalidInput, isQuarkError, SessionStoreError } from '../base/errors.ts';
 import { segmentName } from '../records/shapes/manifest.ts';
 import type { TableDefinition } from '../schema/table.ts';
+import { loadUnpacker } from '../codecs/packed/unpacker.ts';
 import { groupSegments } from '../segment/group-segments.ts';
 import {
   damageOf,
@@ -29,6 +30,8 @@ const FETCH_BYTES = 8 << 20;
 const FETCH_SEGMENTS = 512;
 /** Segments that are inflated at a time, while those before are read: as many as Node has threads for it. */
 const READY_SEGMENTS = 4;
+/** Rows from which on it pays to load what reads them faster. */
+export const MANY_ROWS: number = 1 << 15;
 /** A merge under way may take segments away between listing and reading; it cannot do so for ever. */
 const MAX_ATTEMPTS = 8;
 /** How far back the last rows are looked for at first, in sequence numbers, and how many times as far after that. */
@@ -62,7 +65,7 @@ export type ScanOptions = {
 export async function scanSegments<V extends SegmentVisitor>(
   store: SegmentSource,
   filter: SegmentFilter,
-  begin: (manifests: readonly SegmentManifest[]) => V,
+  begin: (manifests: readonly SegmentManifest[]) => V | Promise<V>,
   options: ScanOptions = {},
 ): Promise<{ readonly visitor: V; readonly damage: readonly DamageReport[] }> {
   const { mayMatch = () => true } = options;
@@ -70,7 +73,7 @@ export async function scanSegments<V extends SegmentVisitor>(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const manifests = (listed ?? (await store.listSegments(filter))).filter(mayMatch);
     listed = undefined;
-    const visitor = begin(manifests);
+    const visitor = await begin(manifests);
     const damage = await scanOnce(store, manifests, visitor, options);
     if (damage !== undefined) return { visitor, damage };
   }
@@ -93,13 +96,17 @@ async function scanOnce(
   { fetch = { segments: FETCH_SEGMENTS, bytes: FETCH_BYTES }, turn }: ScanOptions,
 ): Promise<readonly DamageReport[] | undefined> {
   const damage: DamageReport[] = [];
+  const unpacker = packedRows(manifests) >= MANY_ROWS ? loadUnpacker() : undefined;
   for (const group of groupSegments(manifests, fetch)) {
     const reads = await store.readSegments(group);
+    const unpack = await unpacker;
     const readyFrom = (start: number): Promise<readonly ReadyResult[]> => {
       const ready = Promise.all(
         group
           .slice(start, start + READY_SEGMENTS)
-          .map((manifest, i) => readySegment(manifest, reads[start + i] ?? { kind: 'gone' })),
+          .map((manifest, i) =>
+            readySegment(manifest, reads[start + i] ?? { kind: 'gone' }, unpack),
+          ),
       );
       // Waited for later, or not at all when something before fails.
       ready.catch(() => undefined);
@@ -123,6 +130,13 @@ async function scanOnce(
     }
   }
   return damage;
+}
+
+function packedRows(manifests: readonly SegmentManifest[]): number {
+  return manifests.reduce(
+    (sum, { encoding, rowCount }) => (encoding === 'packed' ? sum + rowCount : sum),
+    0,
+  );
 }
 
 /** A run and the store to read it from. */
@@ -174,9 +188,9 @@ export async function scanTable<V extends SegmentVisitor>(
   source: RunSource,
   table: TableDefinition,
   filter: RowFilter,
-  begin: (manifests: readonly SegmentManifest[]) => V,
+  begin: (manifests: readonly SegmentManifest[]) => V | Promise<V>,
 ): Promise<{ readonly visitor: V; readonly damage: readonly DamageReport[] }> {
-  if (asksForNothing(filter)) return { visitor: begin([]), damage: [] };
+  if (asksForNothing(filter)) return { visitor: await begin([]), damage: [] };
   return scanSegments(
     source.store,
     segmentFilter(runIdOf(source), table.table, filter.position, wantedKeys(table, filter)),

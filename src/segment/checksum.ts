@@ -5,5 +5,10 @@ import type { SegmentIdentity } from '../store/store.ts';
 
 /** XXH32 of `bytes`, seeded with XXH32 of the identity's name in UTF-8. */
 export function segmentChecksum(identity: SegmentIdentity, bytes: Uint8Array): number {
-  return xxh32(bytes, xxh32(new TextEncoder().encode(segmentName(identity))));
+  return xxh32(bytes, checksumSeed(identity));
+}
+
+/** What the digest of the bytes begins from. */
+export function checksumSeed(identity: SegmentIdentity): number {
+  return xxh32(new TextEncoder().encode(segmentName(identity)));
 }

@@ -4,11 +4,12 @@ import { isQuarkError, messageOf } from '../base/errors.ts';
 import type { TableDefinition } from '../schema/table.ts';
 import type { SegmentIdentity, SegmentManifest, SegmentRead } from '../store/store.ts';
 import { concatBatches } from './batch-ops.ts';
-import { segmentChecksum } from './checksum.ts';
+import { checksumSeed, segmentChecksum } from './checksum.ts';
 import { decodeBatches, type DecodeOptions } from './decode.ts';
 import { SEQUENCE_COLUMN } from './encode.ts';
 import { damaged } from '../codecs/arrow/flatbuffer.ts';
-import { inflateSegment, joinPieces } from '../codecs/packed/unpack.ts';
+import { inflateSegment, joinPieces, unpackedBytes } from '../codecs/packed/unpack.ts';
+import type { UnpackModule } from '../codecs/packed/unpack-module.ts';
 import type { RowBatch } from '../codecs/arrow/vectors.ts';
 
 /** A segment that could not be read, and why. Readers report it and go on with the rest. */
@@ -33,12 +34,12 @@ export type OpenResult =
   | { readonly kind: 'gone' }
   | { readonly kind: 'damaged'; readonly report: DamageReport };
 
-/** A segment whose bytes are right and inflated: what is left to do takes no waiting. */
+/** A segment of which all there is to wait for is there. */
 export type ReadySegment = {
   readonly manifest: SegmentManifest;
   /**
-   * The segment in its plain form: views of what the store returned, or unpacked into memory that `room` gives for a number of bytes,
-   * whatever it holds. Without it into new memory.
+   * The segment in its plain form: views of what the store returned, or unpacked. With `room` into memory that it gives for a number of
+   * bytes, whatever that holds, or into memory that is valid until the next segment is unpacked on this thread; without it into new memory.
    *
    * @throws {QuarkError} `segment_damaged`
    */
@@ -65,10 +66,18 @@ export async function openSegment(
   }
 }
 
-/** Checks what a store returned for `manifest`, and inflates it where it is packed. Never throws because of the bytes. */
+/** Larger segments are not unpacked at once, on the thread that reads, but inflated by the engine. */
+const MAX_AT_ONCE_BYTES = 32 << 20;
+
+/**
+ * Checks what a store returned for `manifest`, and inflates it where it is packed. Never throws because of the bytes.
+ *
+ * @param unpacker does both when the segment is asked for, in a fraction of the time
+ */
 export async function readySegment(
   manifest: SegmentManifest,
   read: SegmentRead,
+  unpacker?: UnpackModule,
 ): Promise<ReadyResult> {
   if (read.kind === 'gone') return read;
   try {
@@ -76,10 +85,12 @@ export async function readySegment(
     const { bytes } = read;
     if (bytes.byteLength !== manifest.sizeBytes)
       throw damaged(`it has ${bytes.byteLength} bytes instead of ${manifest.sizeBytes}`);
+    const isPacked = manifest.encoding === 'packed';
+    if (isPacked && unpacker !== undefined && fitsAtOnce(bytes))
+      return { kind: 'ready', segment: unpackedLater(manifest, bytes, unpacker) };
     if (segmentChecksum(manifest, bytes) !== manifest.checksum)
       throw damaged('its checksum does not match');
-    if (manifest.encoding !== 'packed')
-      return { kind: 'ready', segment: { manifest, toArrow: () => bytes } };
+    if (!isPacked) return { kind: 'ready', segment: { manifest, toArrow: () => bytes } };
     const inflated = await inflateSegment(bytes);
     const toArrow = (room?: (byteLength: number) => Uint8Array): Uint8Array => {
       const { length } = inflated.header;
@@ -91,6 +102,25 @@ export async function readySegment(
   } catch (error) {
     return { kind: 'damaged', report: damageOf(manifest, error) };
   }
+}
+
+function fitsAtOnce(bytes: Uint8Array): boolean {
+  return bytes.byteLength <= MAX_AT_ONCE_BYTES && unpackedBytes(bytes) <= MAX_AT_ONCE_BYTES;
+}
+
+function unpackedLater(
+  manifest: SegmentManifest,
+  bytes: Uint8Array,
+  unpacker: UnpackModule,
+): ReadySegment {
+  return {
+    manifest,
+    toArrow: (room) => {
+      const { checksum } = manifest;
+      const arrow = unpacker.unpack(bytes, { seed: checksumSeed(manifest), checksum });
+      return room === undefined ? arrow.slice() : arrow;
+    },
+  };
 }
 
 /** The report of an error that the content of a segment caused. Throws any other error on. */

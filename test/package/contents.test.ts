@@ -14,6 +14,7 @@ import {
   closureOf,
   importsOf,
   sharesOf,
+  UNPACK_BUDGET_BYTES,
   transferBytes,
 } from '../../scripts/size.mjs';
 import { Consumer, DIST, REPOSITORY, packTarball } from './consumer.ts';
@@ -677,10 +678,12 @@ test('the lock file names the binaries of every platform', () => {
 });
 
 test('the core stays within its size budget', () => {
-  const { own, service } = sharesOf(join(DIST, 'index.js'));
+  const { own, service, unpack } = sharesOf(join(DIST, 'index.js'));
   expect(transferBytes(own)).toBeLessThanOrEqual(CORE_BUDGET_BYTES);
   expect(service.length).toBeGreaterThan(1);
   expect(transferBytes(service)).toBeLessThanOrEqual(SERVICE_BUDGET_BYTES);
+  expect(unpack).toHaveLength(2);
+  expect(transferBytes(unpack)).toBeLessThanOrEqual(UNPACK_BUDGET_BYTES);
 });
 
 test('importing an entry does nothing', () => {

@@ -62,14 +62,17 @@ export async function inflateStream(
   return out;
 }
 
-function holdsMore(): Error {
+/** The error of a stream that inflates to more than it is said to. */
+export function holdsMore(): Error {
   return damaged('it holds more than it says');
 }
 
-function holdsLess(): Error {
+/** The error of a stream that inflates to less than it is said to. */
+export function holdsLess(): Error {
   return damaged('it holds less than it says');
 }
 
-function isBroken(): Error {
+/** The error of a stream that cannot be inflated. */
+export function isBroken(): Error {
   return damaged('its compressed part is broken');
 }

@@ -1,6 +1,6 @@
 /** From the packed form of a segment (see `pack.ts`) back to its Arrow bytes. The bytes may be anything. */
 import { damaged } from '../arrow/flatbuffer.ts';
-import { inflate } from './inflate.ts';
+import { holdsLess, inflate } from './inflate.ts';
 import {
   MAGIC,
   MAX_PLAIN_BYTES,
@@ -47,24 +47,39 @@ export function unpackedBytes(packed: Uint8Array): number {
   }
 }
 
+/** Where the parts of a packed segment lie, as its header says. */
+export type PackedParts = {
+  readonly header: Header;
+  /** Where the random planes begin. */
+  readonly randomAt: number;
+  /** Where the DEFLATE stream begins, which ends the segment. */
+  readonly streamAt: number;
+};
+
+/** The parts of a packed segment, with all checks that its header allows. @throws {QuarkError} `segment_damaged` */
+export function packedParts(packed: Uint8Array, maxBytes: number = MAX_PLAIN_BYTES): PackedParts {
+  const { header, end: randomAt } = headerOf(packed);
+  if (header.length > maxBytes || header.deflated > maxBytes)
+    throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
+  let randomBytes = 0;
+  for (const chunk of header.pieces) {
+    if (chunk.length === 1) continue;
+    randomBytes += chunk[3].filter((plane) => plane === RANDOM).length * (chunk[0] / chunk[1]);
+  }
+  const streamAt = randomAt + randomBytes;
+  if (streamAt > packed.byteLength) throw damaged('packed planes are cut off');
+  if (header.deflated > (packed.byteLength - streamAt) * MAX_DEFLATE_RATIO) throw holdsLess();
+  return { header, randomAt, streamAt };
+}
+
 /** The first half of {@link unpackSegment}, with all checks. @throws {QuarkError} `segment_damaged` */
 export async function inflateSegment(
   packed: Uint8Array<ArrayBuffer>,
   maxBytes: number = MAX_PLAIN_BYTES,
 ): Promise<InflatedSegment> {
-  const { header, end: randomAt } = headerOf(packed);
-  if (header.length > maxBytes || header.deflated > maxBytes)
-    throw damaged(`it is larger than ${maxBytes} bytes unpacked`);
-  let randomBytes = 0;
-  for (const piece of header.pieces) {
-    if (piece.length === 1) continue;
-    randomBytes += piece[3].filter((plane) => plane === RANDOM).length * (piece[0] / piece[1]);
-  }
-  if (randomAt + randomBytes > packed.byteLength) throw damaged('packed planes are cut off');
-  const compressed = packed.subarray(randomAt + randomBytes);
-  if (header.deflated > compressed.byteLength * MAX_DEFLATE_RATIO)
-    throw damaged('it holds less than it says');
-  return { header, packed, randomAt, stream: await inflate(compressed, header.deflated) };
+  const { header, randomAt, streamAt } = packedParts(packed, maxBytes);
+  const stream = await inflate(packed.subarray(streamAt), header.deflated);
+  return { header, packed, randomAt, stream };
 }
 
 /** The second half: fills `bytes`, which has the length that the header says, and may hold anything before. */
@@ -178,7 +193,7 @@ function merge(
   if (!isAligned) out.set(new Uint8Array(words.buffer));
 }
 
-/** Rows whose planes are taken to a place where four of their bytes are a word: small enough for the nearest caches. */
+/** Rows whose planes are copied to where four of their bytes are a word: small enough for the nearest caches. */
 const BLOCK_ROWS = 1 << 14;
 
 /**

@@ -1,6 +1,7 @@
 /** One column while segments are put into it: written from the vectors of a segment, put in order some rows at a time. */
 import { inOrder } from '../../base/ascending-order.ts';
 import type { Vector } from '../../codecs/arrow/vectors.ts';
+import type { Interleaving } from './interleaving.ts';
 
 /** A column of names: those that occur, and which one each row has. */
 export type NameColumn = {
@@ -17,6 +18,8 @@ export interface Cells<R> {
   write(isStage: boolean, vector: Vector | undefined, rowCount: number, at: number): void;
   /** Puts the cell `order[i]` of the stage at `at + i`. */
   arrange(order: Int32Array, at: number): void;
+  /** The same for rows that are in order when they take turns. */
+  interleave(rows: Interleaving, at: number): void;
   /** The first `count` cells, or those at `order`. */
   finish(count: number, order: Int32Array | null): R;
 }
@@ -38,6 +41,7 @@ export function numberCells(): Cells<Float64Array> {
     arrange(order, at) {
       for (let i = 0; i < order.length; i++) cells[at + i] = stage[order[i] ?? 0] ?? Number.NaN;
     },
+    interleave: (rows, at) => rows.put(cells, at, stage),
     finish: (count, order) => (order === null ? trimmedTo(cells, count) : inOrder(cells, order)),
   };
 }
@@ -69,6 +73,7 @@ export function nameCells(): Cells<NameColumn> {
     arrange(order, at) {
       for (let i = 0; i < order.length; i++) cells[at + i] = stage[order[i] ?? 0] ?? -1;
     },
+    interleave: (rows, at) => rows.put(cells, at, stage),
     finish(count, order) {
       const index = order === null ? trimmedTo(cells, count) : order.map((row) => cells[row] ?? -1);
       return { values: [...positions.keys()], index };
@@ -92,6 +97,7 @@ export function valueCells<V>(
     arrange(order, at) {
       for (let i = 0; i < order.length; i++) cells[at + i] = stage[order[i] ?? 0] ?? null;
     },
+    interleave: (rows, at) => rows.putValues(cells, at, stage),
     finish: (_count, order) =>
       order === null ? cells : Array.from(order, (row) => cells[row] ?? null),
   };

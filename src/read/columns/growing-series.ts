@@ -1,5 +1,6 @@
 /** One metric while its rows come in, a chunk of one segment at a time, and its columns in the end. */
 import { ascendingOrder, inOrder, isAscending } from '../../base/ascending-order.ts';
+import type { ArrowNumbers } from '../../codecs/arrow/arrow-reader.ts';
 
 /** Samples of one metric: columns of one length, in the order they were persisted. The caller owns the arrays. */
 export type RecordedSeries = {
@@ -16,9 +17,13 @@ export type RecordedSeries = {
 
 /** Sequence numbers of rows that were added together: `first + i * stride`, or, where they are not evenly spaced, a copy. */
 type Chunk = {
+  /** Index of the first row. */
+  readonly at: number;
   readonly count: number;
   readonly first: number;
+  readonly last: number;
   readonly stride: number;
+  readonly isAscending: boolean;
   readonly sequences: Float64Array | null;
 };
 
@@ -96,27 +101,27 @@ export class GrowingSeries {
   }
 
   /** Takes the sequence numbers of the rows just reserved. They are copied where they are not evenly spaced. */
-  number(sequences: Float64Array): void {
+  number(sequences: ArrowNumbers): void {
     const count = sequences.length;
     const first = sequences[0] ?? 0;
+    const last = sequences[count - 1] ?? first;
     const stride = count > 1 ? (sequences[1] ?? 0) - first : 0;
-    if (!(first > this.#last)) this.#isAscending = false;
-    let isEven = true;
-    for (let i = 1; i < count && isEven; i++) isEven = sequences[i] === first + i * stride;
-    if (isEven ? stride < 0 : !isAscending(sequences)) this.#isAscending = false;
-    this.#last = sequences[count - 1] ?? first;
-    const ends = isEven ? [first, this.#last] : sequences;
-    for (const sequence of ends) {
-      if (sequence < this.firstSequence) this.firstSequence = sequence;
-      if (sequence > this.lastSequence) this.lastSequence = sequence;
-    }
-    this.#chunks.push({ count, first, stride, sequences: isEven ? null : sequences.slice() });
+    const isEven = isEvenlySpaced(sequences, stride);
+    const own = isEven ? null : Float64Array.from(sequences);
+    this.#addChunk({ first, last, stride, sequences: own }, count);
+  }
+
+  /** The same for rows that follow each other. */
+  numberFrom(first: number, count: number): void {
+    this.#addChunk({ first, last: first + count - 1, stride: 1, sequences: null }, count);
   }
 
   finish(): RecordedSeries {
-    const order = this.#isAscending ? null : ascendingOrder(this.#sequences());
+    const moved = this.#isAscending ? null : inTurn(this.#chunks);
+    const order = this.#isAscending || moved !== null ? null : ascendingOrder(this.#sequences());
     const finished = (column: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> => {
       if (order !== null) return inOrder(column, order);
+      if (moved !== null) return joined(column, moved, this.#count);
       const isTight = column.length - this.#count <= this.#count * MAX_SLACK;
       return isTight ? column.subarray(0, this.#count) : column.slice(0, this.#count);
     };
@@ -129,6 +134,21 @@ export class GrowingSeries {
     };
   }
 
+  #addChunk(
+    { first, last, sequences, stride }: Pick<Chunk, 'first' | 'last' | 'sequences' | 'stride'>,
+    count: number,
+  ): void {
+    const isUp = sequences === null ? count < 2 || stride > 0 : isAscending(sequences);
+    if (!isUp || !(first > this.#last)) this.#isAscending = false;
+    this.#last = last;
+    for (const sequence of sequences ?? [first, last]) {
+      if (sequence < this.firstSequence) this.firstSequence = sequence;
+      if (sequence > this.lastSequence) this.lastSequence = sequence;
+    }
+    const at = this.#count - count;
+    this.#chunks.push({ at, count, first, last, stride, isAscending: isUp, sequences });
+  }
+
   #sequences(): Float64Array {
     const all = new Float64Array(this.#count);
     let at = 0;
@@ -139,6 +159,43 @@ export class GrowingSeries {
     }
     return all;
   }
+}
+
+/** Whether each number is `stride` above the one before. */
+function isEvenlySpaced(sequences: ArrowNumbers, stride: number): boolean {
+  if (sequences instanceof Int32Array) {
+    for (let i = 1; i < sequences.length; i++)
+      if ((sequences[i] ?? 0) - (sequences[i - 1] ?? 0) !== stride) return false;
+    return true;
+  }
+  const first = sequences[0] ?? 0;
+  for (let i = 1; i < sequences.length; i++) if (sequences[i] !== first + i * stride) return false;
+  return true;
+}
+
+/** The chunks in the order of their rows; null where some overlap. */
+function inTurn(chunks: readonly Chunk[]): readonly Chunk[] | null {
+  const sorted = chunks.toSorted((a, b) => a.first - b.first);
+  let last = Number.NEGATIVE_INFINITY;
+  for (const chunk of sorted) {
+    if (!chunk.isAscending || !(chunk.first > last)) return null;
+    last = chunk.last;
+  }
+  return sorted;
+}
+
+function joined(
+  column: Float64Array,
+  chunks: readonly Chunk[],
+  rowCount: number,
+): Float64Array<ArrayBuffer> {
+  const all = new Float64Array(rowCount);
+  let to = 0;
+  for (const { at, count } of chunks) {
+    all.set(column.subarray(at, at + count), to);
+    to += count;
+  }
+  return all;
 }
 
 function grown(column: Float64Array, count: number, capacity: number): Float64Array<ArrayBuffer> {
