@@ -15,3 +15,4 @@ export function closureOf(
 export function transferBytes(files: readonly string[]): number;
 export const START_BUDGET_BYTES: number;
 export const FIRST_LOG_BUDGET_BYTES: number;
+export const IN_ALL_BUDGET_BYTES: number;

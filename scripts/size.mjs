@@ -28,10 +28,12 @@ export const CORE_BUDGET_BYTES = 190_500;
 /** What a page that imports `startRun` and `MetricsLogger` has in its own bundle. */
 export const START_BUDGET_BYTES = 25_000;
 /**
- * That, and what `startRun` loads before it resolves: the session, and the store in IndexedDB (64,000); the account of what recording
- * takes of the thread (64,500).
+ * That, and what `startRun` loads before it resolves: the session, and the store in IndexedDB. It is what the first `log` needs until it
+ * returns, and until its row is durable: the event of the start was stored by the same modules.
  */
-export const FIRST_LOG_BUDGET_BYTES = 64_500;
+export const FIRST_LOG_BUDGET_BYTES = 64_300;
+/** That, and what a session loads in the background once it is open: merging, and the records of metrics and events. */
+export const IN_ALL_BUDGET_BYTES = 86_500;
 /**
  * What a page loads besides once it names a service. What raised the budget: checks of names in answers (25,000 to 26,000), the
  * comparison of what was acknowledged (30,000), deletions and quotas (33,000), silences and searches of runs (33,800), tables of
@@ -118,11 +120,16 @@ const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
 async function main() {
   let isOver = false;
-  const { atOnce, untilFirstLog } = await pageBytes(['startRun', 'MetricsLogger']);
+  const { atOnce, inAll, untilFirstLog } = await pageBytes(['startRun', 'MetricsLogger']);
   console.log(
-    `a page that records: ${kilobytes(atOnce)} at once of ${kilobytes(START_BUDGET_BYTES)} allowed, ${kilobytes(untilFirstLog)} until the first log of ${kilobytes(FIRST_LOG_BUDGET_BYTES)} allowed`,
+    `a page that records: ${kilobytes(atOnce)} at once of ${kilobytes(START_BUDGET_BYTES)} allowed, ${kilobytes(untilFirstLog)} until the first log has returned, and until its row is durable, of ${kilobytes(FIRST_LOG_BUDGET_BYTES)} allowed, ${kilobytes(inAll)} with what comes in the background of ${kilobytes(IN_ALL_BUDGET_BYTES)} allowed`,
   );
-  if (atOnce > START_BUDGET_BYTES || untilFirstLog > FIRST_LOG_BUDGET_BYTES) isOver = true;
+  if (
+    atOnce > START_BUDGET_BYTES ||
+    untilFirstLog > FIRST_LOG_BUDGET_BYTES ||
+    inAll > IN_ALL_BUDGET_BYTES
+  )
+    isOver = true;
   for (const name of [
     ...BROWSER_ENTRIES,
     'worker',

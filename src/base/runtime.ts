@@ -75,7 +75,7 @@ export async function loadPart<T>(what: string, load: () => Promise<T>): Promise
     if (isQuarkError(cause)) throw cause;
     throw new QuarkError(
       'unsupported',
-      `${what} needs a part of quark-sdk that could not be loaded. Is the page offline, or were its files replaced since it was opened? Nothing that was recorded is lost by that.`,
+      `${what} needs a part of quark-sdk that could not be loaded. Is the page offline, or were its files replaced since it was opened? Some browsers ask for it again only once the page is reloaded. Nothing that was recorded is lost by that.`,
       { cause },
     );
   }

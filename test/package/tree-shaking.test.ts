@@ -1,6 +1,10 @@
 /** What a page that imports a name gets of the package: the rest is left out, or comes when it is needed. `npm run matrix` has all bundlers. */
 import { expect, test } from 'vitest';
-import { FIRST_LOG_BUDGET_BYTES, START_BUDGET_BYTES } from '../../scripts/size.mjs';
+import {
+  FIRST_LOG_BUDGET_BYTES,
+  IN_ALL_BUDGET_BYTES,
+  START_BUDGET_BYTES,
+} from '../../scripts/size.mjs';
 import { pageBytes } from '../../scripts/page-bytes.mjs';
 import { withPureInitialisers } from '../../scripts/pure-initialisers.ts';
 
@@ -9,11 +13,13 @@ test('a constant costs a constant', async () => {
 });
 
 test('a page that records stays within its budgets', async () => {
-  const { atOnce, untilFirstLog } = await pageBytes(['startRun', 'MetricsLogger']);
+  const { atOnce, inAll, untilFirstLog } = await pageBytes(['startRun', 'MetricsLogger']);
   expect(atOnce).toBeLessThanOrEqual(START_BUDGET_BYTES);
   expect(untilFirstLog).toBeLessThanOrEqual(FIRST_LOG_BUDGET_BYTES);
   // Else the parts were not found, and nothing was counted.
   expect(untilFirstLog).toBeGreaterThan(atOnce + 10_000);
+  expect(inAll).toBeLessThanOrEqual(IN_ALL_BUDGET_BYTES);
+  expect(inAll).toBeGreaterThan(untilFirstLog + 10_000);
 });
 
 test.each([
