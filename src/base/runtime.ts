@@ -1,5 +1,5 @@
 /** Where this code runs, and how its parts come there. */
-import { isQuarkError, QuarkError } from './errors.ts';
+import { isQuarkError, messageOf, QuarkError } from './errors.ts';
 
 /** As much of a stream at a time as `Blob` gives: what compresses it blocks a page for no longer. */
 const STREAM_BYTES = 65_536;
@@ -62,21 +62,54 @@ function nodeVersion(): string | undefined {
   return typeof version === 'string' && !isOther ? version : undefined;
 }
 
+/** How Chromium says that it could not fetch a module, and will not ask for it again while the page is open. */
+const NOT_FETCHED = /^Failed to fetch dynamically imported module: (https?:\S+)$/;
+
+/** Other addresses of parts that could not be fetched from their own, by the text of what loads them; undefined where they fail as well. */
+const OTHER_ADDRESSES = new Map<string, Promise<string | undefined>>();
+let attempts = 0;
+
 /**
- * Loads a part of the package. A part that could not be loaded is asked for again by the next call.
+ * Loads a part of the package. A part that could not be loaded is asked for again by the next call. Where the browser remembers the
+ * failure, its address gets a query: the first one has no module and will have none, so that there are never two copies of a part.
  *
  * @param what what cannot be done without it, as the subject of a sentence
  * @throws {QuarkError} `unsupported` where the network, or a new release of the page, has taken the part away
  */
 export async function loadPart<T>(what: string, load: () => Promise<T>): Promise<T> {
+  const name = `${what} ${String(load)}`;
   try {
-    return await load();
+    const known = await OTHER_ADDRESSES.get(name);
+    return await (known === undefined ? load() : importFrom<T>(known));
   } catch (cause) {
     if (isQuarkError(cause)) throw cause;
+    const own = NOT_FETCHED.exec(messageOf(cause))?.[1];
+    const address = own === undefined ? undefined : await otherAddress(name, own);
+    if (address !== undefined) return importFrom<T>(address);
     throw new QuarkError(
       'unsupported',
-      `${what} needs a part of quark-sdk that could not be loaded. Is the page offline, or were its files replaced since it was opened? Some browsers ask for it again only once the page is reloaded. Nothing that was recorded is lost by that.`,
+      `${what} needs a part of quark-sdk that could not be loaded. Is the page offline, or were its files replaced since it was opened? It is asked for again when it is needed next. Nothing that was recorded is lost by that while the page is open.`,
       { cause },
     );
   }
 }
+
+/** Where a part could be fetched after all. Calls that ask at once get the same, and so the same module. */
+async function otherAddress(name: string, own: string): Promise<string | undefined> {
+  const asking = OTHER_ADDRESSES.get(name) ?? tryOther(own);
+  OTHER_ADDRESSES.set(name, asking);
+  const found = await asking;
+  if (found === undefined) OTHER_ADDRESSES.delete(name);
+  return found;
+}
+
+async function tryOther(own: string): Promise<string | undefined> {
+  const address = `${own}${own.includes('?') ? '&' : '?'}again=${++attempts}`;
+  return importFrom(address).then(
+    () => address,
+    () => undefined,
+  );
+}
+
+const importFrom = <T>(address: string): Promise<T> =>
+  import(/* @vite-ignore */ /* webpackIgnore: true */ /* turbopackIgnore: true */ address);
