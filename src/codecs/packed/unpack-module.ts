@@ -7,7 +7,7 @@ import { damaged } from '../arrow/flatbuffer.ts';
 import { holdsLess, holdsMore, isBroken } from './inflate.ts';
 import { IN_STREAM, RANDOM } from './pack.ts';
 import { packedParts, type PackedParts } from './unpack.ts';
-import { WASM_BASE64 } from './wasm.generated.ts';
+import { wasmBase64 } from './wasm.generated.ts';
 
 type Join = (out: number, rows: number, planes: number, isDelta: number) => void;
 
@@ -82,7 +82,7 @@ export class UnpackModule {
 
 /** @throws {WebAssembly.CompileError} where SIMD is missing or the page's policy forbids WebAssembly */
 export async function createUnpackModule(): Promise<UnpackModule> {
-  return new UnpackModule(await compileEmbedded(WASM_BASE64));
+  return new UnpackModule(await compileEmbedded(wasmBase64()));
 }
 
 function instantiate(module: WebAssembly.Module): Instance {

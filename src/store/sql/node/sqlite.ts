@@ -277,7 +277,7 @@ class SqliteDatabase implements SqlDatabase {
     await nextTask();
     await this.#writes.run(async () => {
       try {
-        if (this.#database.open) this.#pragma('wal_checkpoint(PASSIVE)');
+        if (this.#database.isOpen) this.#pragma('wal_checkpoint(PASSIVE)');
       } catch {
         // The log stays.
       }
