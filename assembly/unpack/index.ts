@@ -1,5 +1,5 @@
-// The binary interface of what unpacks segments: bytes in linear memory. A module of its own, which is loaded by whoever reads merged
-// segments. Pointers are byte offsets; src/codecs/packed/unpack-module.ts says what may be read and written behind each.
+// The binary interface of what unpacks segments: bytes in linear memory. A module of its own, which readers of merged segments load.
+// Pointers are byte offsets; src/codecs/packed/unpack-module.ts says what may be read and written behind each.
 export { digest } from './digest';
 export { inflate } from './inflate';
 export { joinPairs, joinWords, joinLongs } from './planes';

@@ -86,8 +86,8 @@ export function inflate(from: usize, size: u32, to: usize, length: u32): i32 {
       at += stored;
       out += stored;
     } else {
-      if (kind == 3) return BROKEN;
-      if (!(kind == 1 ? fixedCodes() : ownCodes())) return BROKEN;
+      if (kind == 1) fixedCodes();
+      else if (kind == 3 || !ownCodes()) return BROKEN;
       const status = inflateBlock(to, out, end);
       if (status != DONE) return status;
       out = reached;
@@ -110,7 +110,7 @@ function storedBytes(): i32 {
   return at + size > limit ? -1 : <i32>size;
 }
 
-function fixedCodes(): bool {
+function fixedCodes(): void {
   memory.fill(CODE_LENGTHS, 8, 144);
   memory.fill(CODE_LENGTHS + 144, 9, 112);
   memory.fill(CODE_LENGTHS + 256, 7, 24);
@@ -118,7 +118,6 @@ function fixedCodes(): bool {
   literalRoot = buildCodes(OF_LITERALS, 288, literals, LITERAL_CAPACITY, LITERAL_ROOT);
   memory.fill(CODE_LENGTHS, 5, 32);
   distanceRoot = buildCodes(OF_DISTANCES, 32, distances, DISTANCE_CAPACITY, DISTANCE_ROOT);
-  return true;
 }
 
 /** Which symbol the `i`th length of the code of lengths is of: 16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15. */
@@ -188,6 +187,13 @@ function ownCodes(): bool {
 /** Where the output of the last block ended. */
 let reached: usize = 0;
 
+/** The entry of a code that is longer than the first table, by the bits behind those of `entry`. */
+@inline
+function entryBelow(table: usize, entry: u32, held: u64): u32 {
+  const mask: u64 = (1 << ((entry >> 8) & 15)) - 1;
+  return load<u32>(table + ((<usize>(entry >> 16) + <usize>(held & mask)) << 2));
+}
+
 function inflateBlock(to: usize, out: usize, end: usize): i32 {
   const literalMask: u64 = (1 << literalRoot) - 1;
   const distanceMask: u64 = (1 << distanceRoot) - 1;
@@ -230,8 +236,7 @@ function inflateBlock(to: usize, out: usize, end: usize): i32 {
     if ((entry & BELOW) != 0) {
       held >>= entry & 0xff;
       left -= entry & 0xff;
-      const below: u64 = (1 << ((entry >> 8) & 15)) - 1;
-      entry = load<u32>(literals + ((<usize>(entry >> 16) + <usize>(held & below)) << 2));
+      entry = entryBelow(literals, entry, held);
       if ((entry & LITERAL) != 0) {
         if (out >= end) {
           status = HOLDS_MORE;
@@ -257,8 +262,7 @@ function inflateBlock(to: usize, out: usize, end: usize): i32 {
     if ((entry & BELOW) != 0) {
       held >>= entry & 0xff;
       left -= entry & 0xff;
-      const below: u64 = (1 << ((entry >> 8) & 15)) - 1;
-      entry = load<u32>(distances + ((<usize>(entry >> 16) + <usize>(held & below)) << 2));
+      entry = entryBelow(distances, entry, held);
     }
     held >>= entry & 0xff;
     left -= entry & 0xff;

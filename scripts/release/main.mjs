@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { packPackage } from '../pack.mjs';
 import { root, run, script } from '../run-program.mjs';
 import { billOfMaterials, packagesOfRelease } from './bill.mjs';
 import * as checks from './checks.mjs';
@@ -41,18 +42,10 @@ async function readFacts() {
   return facts;
 }
 
-function packPackage() {
+function packTarball() {
   mkdirSync(folder, { recursive: true });
-  const npm = process.env.npm_execpath;
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const packed = spawnSync(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args, {
-    cwd: root,
-    encoding: 'utf8',
-    shell: !npm && process.platform === 'win32',
-  });
-  if (packed.status !== 0) return [`npm pack ended with ${packed.status}: ${packed.stderr}`];
-  const [{ filename, size, unpackedSize }] = JSON.parse(packed.stdout);
-  renameSync(join(folder, filename), tarball);
+  const { tarball: packed, size, unpackedSize } = packPackage(folder);
+  renameSync(packed, tarball);
   console.log(
     `${(size / 1e6).toFixed(1)} MB packed, ${(unpackedSize / 1e6).toFixed(1)} MB unpacked`,
   );
@@ -150,7 +143,7 @@ const STEPS = [
   ],
   ['tests', 'npm test, which builds', runs('test')],
   ['licences', 'what is installed and bundled may be', checkLicences],
-  ['pack', 'the tarball', packPackage],
+  ['pack', 'the tarball', packTarball],
   ['names', 'no public name is gone that may not be', compareNames],
   ['sizes', 'no bundle has grown unnoticed', compareSizes],
   ['engines', 'Chromium, Firefox and WebKit', runs('test:engines')],

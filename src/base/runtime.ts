@@ -51,6 +51,11 @@ export function isNode(): boolean {
   return IS_NEW_ENOUGH && nodeVersion() !== undefined;
 }
 
+/** Whether the browser is built on Chromium. A wrong answer costs its log of names some milliseconds, or leaves it alone. */
+export function isChromium(): boolean {
+  return typeof navigator === 'object' && /Chrom(e|ium)\//.test(navigator.userAgent);
+}
+
 function nodeVersion(): string | undefined {
   const { navigator, process } = globalThis as {
     navigator?: { userAgent?: unknown };

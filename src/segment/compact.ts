@@ -117,11 +117,17 @@ export async function compactTable(
       }
     }
   }
-  const left = segments.filter(
-    (one) => isSmall(one) || (limits.rows === undefined && isMixed(one) && one.lastSequence >= end),
-  );
-  const next = left.reduce((least, one) => Math.min(least, one.firstSequence), endOf(segments) + 1);
-  limits.positions?.set(table.table, Math.max(position, Math.min(next, found.waiting)));
+  if (limits.positions !== undefined) {
+    const left = segments.filter(
+      (one) =>
+        isSmall(one) || (limits.rows === undefined && isMixed(one) && one.lastSequence >= end),
+    );
+    const next = left.reduce(
+      (least, one) => Math.min(least, one.firstSequence),
+      endOf(segments) + 1,
+    );
+    limits.positions.set(table.table, Math.max(position, Math.min(next, found.waiting)));
+  }
   return { removed: work.removed, added: work.added, isDone };
 }
 

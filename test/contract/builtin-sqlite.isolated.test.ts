@@ -9,6 +9,7 @@ import { builtinSqlite } from '../../src/store/sql/node/sqlite-builtin.ts';
 import { chooseSqlite, loadSqlite } from '../../src/store/sql/node/sqlite-driver.ts';
 import { nativePackages, nativeSqlite } from '../../src/store/sql/node/sqlite-native.ts';
 import { describeStore } from './store-contract.ts';
+import { CUT_SEGMENT } from '../support/sqlite-segments.ts';
 
 vi.mock('../../src/store/sql/node/sqlite-native.ts', async (original) => ({
   ...(await original<typeof import('../../src/store/sql/node/sqlite-native.ts')>()),
@@ -57,12 +58,7 @@ if (builtinSqlite() !== undefined)
         open: () => openFileStorage(`file:${encodeURI(directory)}`, { clock }),
         damage: async (segment) => {
           const database = loadSqlite()(path);
-          database
-            .prepare(
-              `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
-             (SELECT segment_key FROM segments WHERE writer_id = ? AND batch_number = ?)`,
-            )
-            .run([segment.writerId, segment.batchNumber]);
+          database.prepare(CUT_SEGMENT).run([segment.writerId, segment.batchNumber]);
           database.close();
         },
         countBytes: async (runId) => {

@@ -6,6 +6,7 @@ import Database from 'libsql';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { casesOf } from '../support/long.ts';
 import { describeStore } from './store-contract.ts';
+import { CUT_SEGMENT } from '../support/sqlite-segments.ts';
 
 // With "full" every commit waits for the disk, and those that wait at once are committed together.
 for (const [name, query] of casesOf(
@@ -23,12 +24,7 @@ for (const [name, query] of casesOf(
         open: () => openFileStorage(`file:${encodeURI(directory)}${query}`, { clock }),
         damage: async (segment) => {
           const database = new Database(join(directory, '.quark', 'quark.db'));
-          database
-            .prepare(
-              `UPDATE segment_bytes SET bytes = substr(bytes, 1, 5) WHERE segment_key =
-             (SELECT segment_key FROM segments WHERE writer_id = ? AND batch_number = ?)`,
-            )
-            .run([segment.writerId, segment.batchNumber]);
+          database.prepare(CUT_SEGMENT).run([segment.writerId, segment.batchNumber]);
           database.close();
         },
         countBytes: async (runId) => {

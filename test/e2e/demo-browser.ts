@@ -46,7 +46,10 @@ export async function serveFiles(): Promise<{ url: string; close: () => Promise<
 /** How long a frame is waited for: one comes every 16 ms, on a loaded machine every second. */
 const FRAME_WAIT_MS = 20_000;
 
-/** Whether a page is given frames. A headless Chromium may stop giving them: then scripts answer, and clicks wait for ever. */
+/**
+ * Whether a page is given frames. Twice in whole runs scripts of a page answered while clicks waited for ever, which is how a page without
+ * frames behaves; the cause was not found.
+ */
 export function drawsFrames(page: Page): Promise<boolean> {
   return page.evaluate(
     (limitMs) =>

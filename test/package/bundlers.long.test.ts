@@ -187,7 +187,7 @@ describe('a worker of a page records and reads', () => {
     );
 });
 
-/** Bun runs what is there for Node, as far as it has it. */
+/** Bun runs the bundle for Node. Modules of Node that Bun lacks would fail here. */
 test.skipIf(!existsSync(BUN))(
   'Bun as the runtime of a server that it bundled',
   async () => {

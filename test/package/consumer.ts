@@ -17,6 +17,7 @@ import { dirname, extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser } from 'playwright';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
+import { packPackage } from '../../scripts/pack.mjs';
 
 export const REPOSITORY: string = fileURLToPath(new URL('../../', import.meta.url));
 export const DIST: string = join(REPOSITORY, 'dist');
@@ -29,16 +30,7 @@ export function packTarball(): string {
     throw new Error('dist/ is missing. Run "npm run build" before the package tests.');
   }
   const folder = mkdtempSync(join(tmpdir(), 'quark-pack-'));
-  const npm = process.env['npm_execpath'];
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const printed = execFileSync(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args, {
-    cwd: REPOSITORY,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-    shell: !npm && process.platform === 'win32',
-  });
-  const [{ filename }] = JSON.parse(printed) as [{ filename: string }];
-  return join(folder, filename);
+  return packPackage(folder).tarball;
 }
 
 /** One scratch project. `files` are written relative to its root. */

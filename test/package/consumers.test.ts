@@ -1,58 +1,25 @@
 // The same files, loaded in every way a user loads them, with the worker really running in each.
-import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import type { Browser } from 'playwright';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { build, createLogger, createServer, type InlineConfig, type Rolldown } from 'vite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import webpack, { type Stats } from 'webpack';
 import { ENTRIES, subpathsOf } from '../../scripts/entries.mjs';
-import {
-  Consumer,
-  REPOSITORY,
-  StaticServer,
-  launchBrowser,
-  openPage,
-  packTarball,
-} from './consumer.ts';
+import { openPage, REPOSITORY, type Consumer } from './consumer.ts';
 import { BUILDERS } from '../bundlers/builders.mjs';
 import { RECORDED, runBundled, SERVER } from './bundled-server.ts';
 import { GOOD_OUTCOME, kernelOutcome, PAGE, PAGE_MODULE, PROBE } from './probe.ts';
 import { casesOf, longTest } from '../support/long.ts';
+import { workshop } from './workshop.ts';
 
 const SUBPATHS = subpathsOf(ENTRIES);
 
 const FILES = { 'index.html': PAGE, 'main.js': PAGE_MODULE, 'probe.js': PROBE };
 
-let tarball: string;
-let browser: Browser;
-const cleanups: (() => void | Promise<void>)[] = [];
+const shop = workshop();
 
-beforeAll(async () => {
-  tarball = packTarball();
-  cleanups.push(() => rmSync(dirname(tarball), { recursive: true, force: true }));
-  browser = await launchBrowser();
-  cleanups.push(() => browser.close());
-});
-
-afterAll(async () => {
-  for (const cleanup of cleanups.toReversed()) await cleanup();
-});
-
-function consumer(files: Readonly<Record<string, string>> = FILES): Consumer {
-  const made = new Consumer(tarball, files);
-  cleanups.push(() => made.remove());
-  return made;
-}
-
-async function serve(
-  root: string,
-  hidden?: RegExp,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<{ url: string; server: StaticServer }> {
-  const server = new StaticServer(root, hidden, headers);
-  cleanups.push(() => server.close());
-  return { url: await server.listen(), server };
-}
+const consumer = (files: Readonly<Record<string, string>> = FILES): Consumer =>
+  shop.consumer(files);
 
 test('Node loads every entry, runs the probe, and the command shows the run', () => {
   const project = consumer({
@@ -131,8 +98,8 @@ const PLAIN_FILES = {
 };
 
 test('a plain page loads the files as they are', async () => {
-  const { url, server } = await serve(consumer(PLAIN_FILES).root);
-  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+  const { url, server } = await shop.serve(consumer(PLAIN_FILES).root);
+  expect(await openPage(shop.browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
   const dist = '/node_modules/quark-sdk/dist/';
   expect(server.requested).toContain(`${dist}worker.js`);
   expect(server.requested).toContain(`${dist}series-worker.js`);
@@ -142,8 +109,8 @@ test('a plain page loads the files as they are', async () => {
 });
 
 longTest('a plain page without worker.js starts the worker it carries', async () => {
-  const { url } = await serve(consumer(PLAIN_FILES).root, /worker\.js$/);
-  const { outcome } = await openPage(browser, url);
+  const { url } = await shop.serve(consumer(PLAIN_FILES).root, /worker\.js$/);
+  const { outcome } = await openPage(shop.browser, url);
   expect(outcome).toMatchObject({
     url: kernelOutcome('none', 'wasm', 1),
     'inline-source': GOOD_OUTCOME['inline-source'],
@@ -155,10 +122,10 @@ longTest('a plain page without worker.js starts the worker it carries', async ()
 longTest(
   'a page whose policy forbids WebAssembly gets the same answers from plain JavaScript',
   async () => {
-    const { url } = await serve(consumer(PLAIN_FILES).root, undefined, {
+    const { url } = await shop.serve(consumer(PLAIN_FILES).root, undefined, {
       'content-security-policy': "script-src 'self'; worker-src 'self' blob:",
     });
-    const { outcome } = await openPage(browser, url);
+    const { outcome } = await openPage(shop.browser, url);
     expect(outcome).toMatchObject({
       url: kernelOutcome('url', 'js', 1),
       'inline-source': kernelOutcome('inline-source', 'js', 1),
@@ -197,7 +164,7 @@ test.each(
   try {
     await server.listen();
     const url = server.resolvedUrls?.local[0];
-    expect(await openPage(browser, url ?? 'no address')).toEqual({
+    expect(await openPage(shop.browser, url ?? 'no address')).toEqual({
       outcome: GOOD_OUTCOME,
       errors: [],
     });
@@ -222,8 +189,8 @@ test('a Vite app as built', async () => {
     expect.stringMatching(/^assets\/watch-worker-/),
     expect.stringMatching(/^assets\/worker-/),
   ]);
-  const { url } = await serve(join(root, 'dist'));
-  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+  const { url } = await shop.serve(join(root, 'dist'));
+  expect(await openPage(shop.browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
   expect(warnings).toEqual([]);
 });
 
@@ -261,6 +228,6 @@ longTest('a webpack 5 app', async () => {
   expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
   // An asset with a source file is one that webpack copied as it is: worker.js a second time, or node.js.
   expect(assets?.filter(({ info }) => info.sourceFilename).map(({ name }) => name)).toEqual([]);
-  const { url } = await serve(join(root, 'public'));
-  expect(await openPage(browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
+  const { url } = await shop.serve(join(root, 'public'));
+  expect(await openPage(shop.browser, url)).toEqual({ outcome: GOOD_OUTCOME, errors: [] });
 });

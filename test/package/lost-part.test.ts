@@ -1,8 +1,6 @@
 /** A part that the network took away when a run began, in Chromium, which does not ask for a module again that it could not fetch. */
-import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { Consumer, launchBrowser, packTarball, StaticServer } from './consumer.ts';
+import { workshop } from './workshop.ts';
 
 const DIST = 'node_modules/quark-sdk/dist';
 const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script type="module">
@@ -24,26 +22,18 @@ const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,
   };
 </script>`;
 
+const shop = workshop();
+
 test('rows that were logged while the store could not be loaded are stored once it can be', async () => {
-  const tarball = packTarball();
-  const project = new Consumer(tarball, { 'index.html': PAGE });
-  const server = new StaticServer(project.root);
-  const browser = await launchBrowser();
-  try {
-    const page = await browser.newPage();
-    await page.route(/chunk-idb-store-/, (route) => route.abort());
-    await page.goto(await server.listen());
-    await page.waitForFunction(() => Reflect.has(globalThis, 'begun'));
-    expect(await page.evaluate('begun')).toBe('stopped');
-    await page.unroute(/chunk-idb-store-/);
-    await page.waitForFunction('flushed()', undefined, { polling: 200, timeout: 60_000 });
-    expect(await page.evaluate('read()')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    const asked = server.requested.filter((path) => path.includes('chunk-idb-store-'));
-    expect(asked).toHaveLength(1);
-  } finally {
-    await browser.close();
-    await server.close();
-    project.remove();
-    rmSync(dirname(tarball), { recursive: true, force: true });
-  }
+  const { server, url } = await shop.serve(shop.consumer({ 'index.html': PAGE }).root);
+  const page = await shop.browser.newPage();
+  await page.route(/chunk-idb-store-/, (route) => route.abort());
+  await page.goto(url);
+  await page.waitForFunction(() => Reflect.has(globalThis, 'begun'));
+  expect(await page.evaluate('begun')).toBe('stopped');
+  await page.unroute(/chunk-idb-store-/);
+  await page.waitForFunction('flushed()', undefined, { polling: 200, timeout: 60_000 });
+  expect(await page.evaluate('read()')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  const asked = server.requested.filter((path) => path.includes('chunk-idb-store-'));
+  expect(asked).toHaveLength(1);
 });

@@ -1,17 +1,9 @@
 /** `quark.min.js` in Chromium: from another host, as a package host serves it, and in a worker that Vite makes of one file. */
-import { rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import type { Browser } from 'playwright';
+import { join } from 'node:path';
 import { build } from 'vite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  Consumer,
-  launchBrowser,
-  openPage,
-  packTarball,
-  REPOSITORY,
-  StaticServer,
-} from './consumer.ts';
+import { expect, test } from 'vitest';
+import { openPage, REPOSITORY } from './consumer.ts';
+import { workshop } from './workshop.ts';
 
 const FILE = 'node_modules/quark-sdk/dist/quark.min.js';
 
@@ -35,39 +27,20 @@ const RECORDED = { uri: 'idb:quark', status: 'completed', rows: 100, last: 1 / 1
 const page = (script: string): string =>
   `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script type="module">${script}</script>`;
 
-let tarball: string;
-let browser: Browser;
-const cleanups: (() => void | Promise<void>)[] = [];
-beforeAll(async () => {
-  tarball = packTarball();
-  cleanups.push(() => rmSync(dirname(tarball), { recursive: true, force: true }));
-  browser = await launchBrowser();
-  cleanups.push(() => browser.close());
-});
-afterAll(async () => {
-  for (const cleanup of cleanups.toReversed()) await cleanup();
-});
-
-function consumer(files: Readonly<Record<string, string>>): string {
-  const made = new Consumer(tarball, files);
-  cleanups.push(() => made.remove());
-  return made.root;
-}
-
-async function serve(root: string, headers: Readonly<Record<string, string>> = {}) {
-  const server = new StaticServer(root, undefined, headers);
-  cleanups.push(() => server.close());
-  return { server, url: await server.listen() };
-}
+const shop = workshop();
 
 test('a page records, trains with TensorFlow.js, and loads nothing but the file', async () => {
-  const host = consumer({});
-  const { server, url } = await serve(host, { 'access-control-allow-origin': '*' });
-  const framework = await serve(join(REPOSITORY, 'node_modules/@tensorflow/tfjs/dist'), {
-    'access-control-allow-origin': '*',
-  });
-  const own = await serve(
-    consumer({
+  const { root: host } = shop.consumer({});
+  const { server, url } = await shop.serve(host, undefined, { 'access-control-allow-origin': '*' });
+  const framework = await shop.serve(
+    join(REPOSITORY, 'node_modules/@tensorflow/tfjs/dist'),
+    undefined,
+    {
+      'access-control-allow-origin': '*',
+    },
+  );
+  const own = await shop.serve(
+    shop.consumer({
       'record.js': RECORDS,
       'index.html': `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">
         <script src="${framework.url}tf.min.js"></script>
@@ -93,9 +66,9 @@ test('a page records, trains with TensorFlow.js, and loads nothing but the file'
           const refused = await quark.openStorage('opfs:x').catch(({ code, message }) => ({ code, message }));
           globalThis.outcome = { recorded: await record(quark), trained: await train(), refused };
         </script>`,
-    }),
+    }).root,
   );
-  expect(await openPage(browser, own.url)).toEqual({
+  expect(await openPage(shop.browser, own.url)).toEqual({
     outcome: {
       recorded: RECORDED,
       trained: { epochs: true, hasLayers: true },
@@ -111,7 +84,7 @@ test('a page records, trains with TensorFlow.js, and loads nothing but the file'
 });
 
 test('a worker that Vite makes in its default format, which cannot split code', async () => {
-  const root = consumer({
+  const { root } = shop.consumer({
     'record.js': RECORDS,
     'worker.js': `
       import * as quark from 'quark-sdk/quark.min.js';
@@ -124,6 +97,6 @@ test('a worker that Vite makes in its default format, which cannot split code', 
     `),
   });
   await build({ root, configFile: false, logLevel: 'error' });
-  const { url } = await serve(join(root, 'dist'));
-  expect(await openPage(browser, url)).toEqual({ outcome: RECORDED, errors: [] });
+  const { url } = await shop.serve(join(root, 'dist'));
+  expect(await openPage(shop.browser, url)).toEqual({ outcome: RECORDED, errors: [] });
 });

@@ -18,9 +18,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRIES } from '../../scripts/entries.mjs';
+import { packPackage } from '../../scripts/pack.mjs';
+import { root } from '../../scripts/run-program.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(here, 'node_modules');
 const LIMIT_MS = 180_000;
 
@@ -65,17 +66,7 @@ function makeProject() {
   const project = mkdtempSync(join(tmpdir(), 'quark-runtimes-'));
   const installed = join(project, 'node_modules/quark-sdk');
   mkdirSync(installed, { recursive: true });
-  const npm = process.env.npm_execpath;
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', project];
-  const packed = spawnSync(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args, {
-    cwd: root,
-    encoding: 'utf8',
-    shell: !npm && process.platform === 'win32',
-  });
-  if (packed.status !== 0)
-    throw new Error(`npm pack ended with ${packed.status}: ${packed.stderr}`);
-  const [{ filename }] = JSON.parse(packed.stdout);
-  const tarball = join(project, filename);
+  const { tarball } = packPackage(project);
   spawnSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'], {
     stdio: 'inherit',
   });

@@ -10,6 +10,7 @@ import {
   type StepJob,
   type StepSpace,
 } from './step-crew.ts';
+import { Waiters } from './ring/job-memory.ts';
 import { closedError, type PoolRun, type PoolServe, type WorkerPool } from './pool.ts';
 
 /** How calls and their results are written to a ring, as numbers. */
@@ -54,7 +55,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
   #awaited = 0;
   /** Whether anything was handed over since the workers were last looked at. */
   #isUsed = false;
-  readonly #heard = new Set<() => void>();
+  readonly #waiters = new Waiters();
 
   constructor(config: RingCrewConfig<C, R>, pool: WorkerPool<C, R>) {
     this.#config = config;
@@ -146,8 +147,8 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
     return {
       byteOffset: room.byteOffset,
       outLength: room.outLength,
-      numbers: ring.numbers,
-      copy: (data, byteOffset) => ring.copy(data, byteOffset),
+      numbers: ring.memory.numbers,
+      copy: (data, byteOffset) => ring.memory.copy(data, byteOffset),
       release: () => this.release(room),
       offer: (job) => this.#offer(ring, { ...job, room }),
     };
@@ -199,12 +200,12 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
     const waitedMs = clock.now() - Math.max(...jobs.map(({ postedMs }) => postedMs));
     const cancel = clock.after(Math.max(0, LATE_MS - waitedMs), () => {
       for (const job of jobs) job.takeOver(false);
-      this.#tell();
+      this.#waiters.wake();
     });
     while (!isOver()) {
       this.#ring?.awaitMessage();
       // oxlint-disable-next-line no-await-in-loop -- one message tells of the first job that is done
-      if (!isOver()) await new Promise<void>((resolve) => this.#heard.add(resolve));
+      if (!isOver()) await this.#waiters.wait();
     }
     cancel();
     this.#await(-1);
@@ -319,14 +320,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
   #hear(): void {
     this.poll();
     if (this.#awaited > 0) this.#ring?.awaitMessage();
-    this.#tell();
-  }
-
-  /** Tells those who wait that something has been told. */
-  #tell(): void {
-    const heard = [...this.#heard];
-    this.#heard.clear();
-    for (const tell of heard) tell();
+    this.#waiters.wake();
   }
 
   #ended(ring: Ring, worker: number): void {
@@ -338,7 +332,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
     if (!this.#pool.hasWorkers) for (const job of ring.open) ring.takeBack(job);
     const now = this.#ring;
     if (now !== undefined) this.#serve(now, now.open.length);
-    this.#tell();
+    this.#waiters.wake();
   }
 
   #drop(ring: Ring, job: RingJob): void {

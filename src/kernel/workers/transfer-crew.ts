@@ -6,6 +6,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { QuarkError } from '../../base/errors.ts';
 import { nextTask } from '../../base/next-task.ts';
+import { aligned, JobMemory, Waiters } from './ring/job-memory.ts';
 import { closedError, type PoolRun, type WorkerPool } from './pool.ts';
 import { JOB_OUT, JOB_OUT_LENGTH } from './ring/ring-memory.ts';
 import type { RingAnswer } from './ring/serve-ring.ts';
@@ -52,7 +53,6 @@ const LOST_MS = 5000;
 const TIMER_MS = 20;
 /** So often a step that is away is asked for without a turn of the event loop, until it is given up. */
 const MOST_ASKED = 16;
-const ALIGNMENT = 16;
 
 export class TransferCrew implements StepCrew {
   readonly way = 'transfer';
@@ -62,7 +62,7 @@ export class TransferCrew implements StepCrew {
   readonly #free: ArrayBuffer[] = [];
   /** What is away or has come back and has not been told, oldest first. */
   #batches: TransferBatch[] = [];
-  readonly #heard = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #limitBytes: number;
   #sizeBytes: number;
   /** Buffers that there are, wherever. */
@@ -126,7 +126,7 @@ export class TransferCrew implements StepCrew {
     const { clock } = this.#config;
     const ask = (): void => {
       for (const job of jobs) job.takeOver(false);
-      this.#tell();
+      this.#waiters.wake();
     };
     const waitedMs = clock.now() - Math.max(...jobs.map(({ postedMs }) => postedMs));
     // In the queue of a pool without a worker it can be done here; what is away is given up in the end.
@@ -135,7 +135,7 @@ export class TransferCrew implements StepCrew {
     );
     while (!isOver()) {
       // oxlint-disable-next-line no-await-in-loop -- one message tells of the first step that is done
-      await new Promise<void>((resolve) => this.#heard.add(resolve));
+      await this.#waiters.wait();
       this.poll();
     }
     for (const cancel of cancels) cancel();
@@ -153,7 +153,7 @@ export class TransferCrew implements StepCrew {
     for (const batch of this.#batches) batch.fail(closedError());
     this.#batches = [];
     this.trim();
-    this.#tell();
+    this.#waiters.wake();
   }
 
   get #isOpen(): boolean {
@@ -223,7 +223,7 @@ export class TransferCrew implements StepCrew {
         this.#lose(batch, reason);
         batch.end();
       }
-      this.#tell();
+      this.#waiters.wake();
     });
   }
 
@@ -238,7 +238,7 @@ export class TransferCrew implements StepCrew {
     const error = lostError(reason);
     this.#lose(batch, error);
     if (isLate) batch.cancel(error);
-    this.#tell();
+    this.#waiters.wake();
   }
 
   #lose(batch: TransferBatch, error: unknown): void {
@@ -252,13 +252,6 @@ export class TransferCrew implements StepCrew {
     this.#batches = this.#batches.filter((one) => one !== batch);
     this.#usedBytes -= batch.sizeBytes;
     this.#keep(batch.buffer);
-  }
-
-  /** Tells those who wait that something has come. */
-  #tell(): void {
-    const heard = [...this.#heard];
-    this.#heard.clear();
-    for (const tell of heard) tell();
   }
 }
 
@@ -286,9 +279,7 @@ class TransferBatch implements StepBatch {
   readonly #jobs: TransferJob[] = [];
   /** Undefined while it is away. */
   #buffer: ArrayBuffer | undefined;
-  readonly #numbers: Float64Array;
-  readonly #floats: Float32Array;
-  readonly #bytes: Uint8Array;
+  readonly #memory: JobMemory;
   #top: number = TRANSFER_DATA_AT;
   #run: PoolRun<unknown> | undefined;
   #isPublished = false;
@@ -298,9 +289,7 @@ class TransferBatch implements StepBatch {
     this.#crew = crew;
     this.#buffer = buffer;
     this.sizeBytes = buffer.byteLength;
-    this.#numbers = new Float64Array(buffer, 0, buffer.byteLength >> 3);
-    this.#floats = new Float32Array(buffer, 0, buffer.byteLength >> 2);
-    this.#bytes = new Uint8Array(buffer);
+    this.#memory = new JobMemory(buffer);
   }
 
   get buffer(): ArrayBuffer | undefined {
@@ -314,16 +303,16 @@ class TransferBatch implements StepBatch {
 
   space(sizeBytes: number, outLength: number): StepSpace | undefined {
     const byteOffset = this.#top;
-    const outOffset = byteOffset + align(sizeBytes);
-    const end = outOffset + align(outLength * 8);
+    const outOffset = byteOffset + aligned(sizeBytes);
+    const end = outOffset + aligned(outLength * 8);
     if (end > this.sizeBytes) this.#crew.wants(end);
     if (end > this.sizeBytes || this.#jobs.length >= TRANSFER_JOBS) return undefined;
     this.#top = end;
     return {
       byteOffset,
       outLength,
-      numbers: this.#numbers,
-      copy: (data, at) => this.#copy(data, at),
+      numbers: this.#memory.numbers,
+      copy: (data, at) => this.#memory.copy(data, at),
       release: () => {
         if (this.#top === end) this.#top = byteOffset;
       },
@@ -428,12 +417,6 @@ class TransferBatch implements StepBatch {
     }
     job.tell(out);
   }
-
-  #copy(data: ArrayBufferView & ArrayLike<number>, byteOffset: number): void {
-    // A view of its bytes costs as much as copying a few thousand of them.
-    if (data instanceof Float32Array) this.#floats.set(data, byteOffset >> 2);
-    else this.#bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), byteOffset);
-  }
 }
 
 class TransferJob implements StepJob {
@@ -473,8 +456,4 @@ class TransferJob implements StepJob {
 function lostError(reason: string): QuarkError {
   const message = `A probed step was lost on its way to a worker: ${reason}. It is left out.`;
   return new QuarkError('kernel_failed', message, { details: { reason } });
-}
-
-function align(bytes: number): number {
-  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 }

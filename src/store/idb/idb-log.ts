@@ -9,6 +9,7 @@
  * can still lose everything; without it, any end of the browser could, until 4 MB more were written.
  */
 import { atMost } from '../../base/at-most.ts';
+import { isChromium } from '../../base/runtime.ts';
 import { deleteDB, openDB } from 'idb';
 
 /** No name that anybody gives a database of their own. */
@@ -32,9 +33,4 @@ async function makeAndDelete(): Promise<void> {
   } catch {
     // There is no room, or no more page: the log stays what it was.
   }
-}
-
-/** Whether the browser is built on Chromium. A wrong answer costs a few milliseconds, or leaves the log alone. */
-function isChromium(): boolean {
-  return typeof navigator === 'object' && /Chrom(e|ium)\//.test(navigator.userAgent);
 }

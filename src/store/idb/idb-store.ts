@@ -4,7 +4,7 @@ import { checkNotAborted } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { RunNotFoundError } from '../../base/errors.ts';
 import { ifAllowed } from '../../base/if-allowed.ts';
-import { isNode } from '../../base/runtime.ts';
+import { isChromium, isNode } from '../../base/runtime.ts';
 import { checkStoredBlob } from '../blob-rules.ts';
 import type { BlobSweeps, DeletedRunSource } from '../blob-sweep.ts';
 import { BLOB_DROP_STORES, BLOB_LIST_STORES, dropBlobs, blobsIn } from './idb-blob-sweep.ts';
@@ -289,7 +289,7 @@ export async function followTabs(name: string, store: Store): Promise<IdbSpill |
 
 /** Whether the browser is built on WebKit. A wrong answer costs a shared worker that ends the rows of a second. */
 function isWebKit(): boolean {
-  return /AppleWebKit\//.test(navigator.userAgent) && !/Chrom(e|ium)\//.test(navigator.userAgent);
+  return /AppleWebKit\//.test(navigator.userAgent) && !isChromium();
 }
 
 /** The first runs of a filter without loading all: the index gives them in order. */

@@ -7,8 +7,8 @@
  * a worker makes or removes its first name, it makes and removes one so often that a block ends, unless another thread of the browser
  * has done so and has not ended. This takes some 50 ms. Each site has a log of its own: no other site writes into it.
  */
-import type { FileEntry, FileLocks, FolderEntry } from './opfs-files.ts';
-import { isNamed } from './opfs-files.ts';
+import { isChromium } from '../../base/runtime.ts';
+import { isNamed, type FileEntry, type FileLocks, type FolderEntry } from './opfs-files.ts';
 
 /** Making and removing this name writes some 900 bytes to the log. */
 const NAME = `made-and-removed-to-end-a-block-${'-'.repeat(200)}`;
@@ -86,9 +86,4 @@ async function endBlock(root: FolderEntry, locks: FileLocks): Promise<void> {
       locks.request(DONE, { mode: 'shared' }, forEver).catch(reject);
     });
   });
-}
-
-/** Whether the browser is built on Chromium. A wrong answer costs a few milliseconds, or leaves the log alone. */
-function isChromium(): boolean {
-  return /Chrom(e|ium)\//.test(navigator.userAgent);
 }

@@ -240,8 +240,9 @@ test('steps are computed on the spot for a while when wake-ups take longer than 
     space(bytes, length) {
       const room = ring.acquire(bytes, length);
       if (room === undefined) return undefined;
-      const { numbers } = ring;
-      const copy = ring.copy.bind(ring);
+      const { memory } = ring;
+      const { numbers } = memory;
+      const copy = memory.copy.bind(memory);
       return { ...room, numbers, copy, release: () => undefined, offer: () => job };
     },
     publish: () => {

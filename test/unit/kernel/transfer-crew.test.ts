@@ -162,7 +162,7 @@ test('a loop that gives the event loop no turn hands nothing more over', async (
   expect(told).toEqual([]);
 });
 
-test('what waits for a worker is done here by whoever cannot wait', async () => {
+test('a queued step is computed on this thread for a caller that cannot wait', async () => {
   const { crew, told, warm, step } = crewOf();
   await warm();
   const [job] = step(5, 6);
@@ -204,7 +204,7 @@ test('what is away is given up in a loop without turns, and its worker stays', a
   expect(crew.counts.lost).toBe(1);
 });
 
-test('a worker that hangs is given up after five seconds, by whoever waits', async () => {
+test('a caller that waits for a hung worker gets an error after five seconds, and the worker is ended', async () => {
   const { crew, sent, told, clock, warm, step } = crewOf();
   await warm();
   const jobs = step(5);

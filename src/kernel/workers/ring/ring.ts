@@ -3,6 +3,7 @@
  * and, where a worker waits, one wake-up. Answers are found by {@link Ring.poll}, without a turn of the event loop. A job that no worker
  * has begun can be taken back, and one whose worker is late or dead is done here again: nothing is lost, and nothing is told twice.
  */
+import { aligned, JobMemory } from './job-memory.ts';
 import {
   JOB_OUT,
   JOB_OUT_LENGTH,
@@ -78,14 +79,10 @@ export type RingConfig = {
   readonly now: () => number;
 };
 
-const ALIGNMENT = 16;
-
 export class Ring {
   readonly #views: RingViews;
-  readonly #bytes: Uint8Array;
-  readonly #floats: Float32Array;
-  /** All of the memory as float64: rooms begin at multiples of 8 bytes. */
-  readonly numbers: Float64Array;
+  /** All of the memory, that of rooms included. */
+  readonly memory: JobMemory;
   readonly #config: RingConfig;
   readonly #endOfData: number;
   /** In the order in which their memory was given out. */
@@ -101,11 +98,9 @@ export class Ring {
   /** @throws {RangeError} where there is no memory for it */
   constructor(config: RingConfig) {
     this.#config = config;
-    this.#endOfData = RING_DATA_AT + align(config.sizeBytes);
+    this.#endOfData = RING_DATA_AT + aligned(config.sizeBytes);
     this.#views = ringViews(new SharedArrayBuffer(this.#endOfData));
-    this.#bytes = new Uint8Array(this.buffer);
-    this.#floats = new Float32Array(this.buffer, 0, this.#endOfData >> 2);
-    this.numbers = new Float64Array(this.buffer);
+    this.memory = new JobMemory(this.buffer);
   }
 
   get buffer(): SharedArrayBuffer {
@@ -146,13 +141,13 @@ export class Ring {
   /** A room for so many bytes, and for answers of so many float64; undefined when there is none. */
   acquire(sizeBytes: number, outLength: number): RingRoom | undefined {
     this.#sweep();
-    const length = align(sizeBytes) + align(outLength * 8);
+    const length = aligned(sizeBytes) + aligned(outLength * 8);
     const byteOffset = this.#findRoom(length);
     if (byteOffset === undefined) return undefined;
     const room: RingRoom = {
       buffer: this.buffer,
       byteOffset,
-      outOffset: byteOffset + align(sizeBytes),
+      outOffset: byteOffset + aligned(sizeBytes),
       outLength,
       end: byteOffset + length,
       jobs: 0,
@@ -166,13 +161,6 @@ export class Ring {
     }
     this.#usedBytes += length;
     return room;
-  }
-
-  /** Copies a tensor to `byteOffset`, a multiple of 4. */
-  copy(data: ArrayBufferView & ArrayLike<number>, byteOffset: number): void {
-    // A view of its bytes costs as much as copying a few thousand of them.
-    if (data instanceof Float32Array) this.#floats.set(data, byteOffset >> 2);
-    else this.#bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), byteOffset);
   }
 
   /** Gives a room back. Its memory is free once no worker can be at it any more. */
@@ -395,8 +383,4 @@ export class Ring {
     if (fits(this.#top, this.#endOfData)) return this.#top;
     return fits(RING_DATA_AT, first) ? RING_DATA_AT : undefined;
   }
-}
-
-function align(bytes: number): number {
-  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 }

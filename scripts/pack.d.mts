@@ -1,0 +1,5 @@
+export function packPackage(folder: string): {
+  readonly tarball: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+};
