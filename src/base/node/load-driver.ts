@@ -23,11 +23,18 @@ export function loadDriver<T>(load: (require: NodeJS.Require) => T): T {
 /** The error for a package that the user installs where he needs it. @param purpose begins a sentence: "Storing in PostgreSQL" */
 export function missingPackage(name: string, purpose: string, cause: unknown): SessionStoreError {
   const install = `npm install ${name}`;
+  const reason = reasonOf(cause);
   return new SessionStoreError(
     'failed',
-    `${purpose} needs the package ${name}, which could not be loaded (${messageOf(cause)}). Install it with: ${install}`,
+    `${purpose} needs the package ${name}, which could not be loaded (${reason}). Install it with: ${install}`,
     { details: { package: name, install }, cause },
   );
+}
+
+/** Why a package could not be loaded, without the files that asked for it. */
+export function reasonOf(cause: unknown): string {
+  const [reason = ''] = messageOf(cause).split(/\s*Require stack:/);
+  return reason;
 }
 
 /** `require` as a file or folder sees it. Bundlers would search for what is required through an import of `node:module`. */

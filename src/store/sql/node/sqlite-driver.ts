@@ -1,5 +1,6 @@
 /** Which SQLite a process works with: the native one that the package brings, else that of Node. One of them for the whole process. */
-import { messageOf, SessionStoreError } from '../../../base/errors.ts';
+import { SessionStoreError } from '../../../base/errors.ts';
+import { reasonOf } from '../../../base/node/load-driver.ts';
 import type { SqlRow, SqlValue } from '../sql-database.ts';
 import { builtinSqlite } from './sqlite-builtin.ts';
 import { nativePackages, nativeSqlite } from './sqlite-native.ts';
@@ -55,7 +56,7 @@ export function chooseSqlite(
     const install = `npm install ${name}@${NATIVE_VERSION}`;
     throw new SessionStoreError(
       'failed',
-      `Storing in a folder needs SQLite: Node 22.16 or later has it, and this is Node ${process.versions.node}; its package ${name} could not be loaded (${messageOf(cause)}). Install it with: ${install}. Or use "memory:" or the address of a Quark service as storage.`,
+      `Storing in a folder needs SQLite: Node 22.16 or later has it, and this is Node ${process.versions.node}; its package ${name} could not be loaded (${reasonOf(cause)}). Install it with: ${install}. Or use "memory:" or the address of a Quark service as storage.`,
       { details: { package: name, install }, cause },
     );
   }
