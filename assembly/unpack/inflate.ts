@@ -188,7 +188,6 @@ function ownCodes(): bool {
 let reached: usize = 0;
 
 /** The entry of a code that is longer than the first table, by the bits behind those of `entry`. */
-@inline
 function entryBelow(table: usize, entry: u32, held: u64): u32 {
   const mask: u64 = (1 << ((entry >> 8) & 15)) - 1;
   return load<u32>(table + ((<usize>(entry >> 16) + <usize>(held & mask)) << 2));
