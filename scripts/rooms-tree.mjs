@@ -118,12 +118,14 @@ export function importsOf(file) {
   }));
 }
 
-/** Modules of Node that a file names without an import, for `process.getBuiltinModule`. */
-function builtinsOf({ text }, named) {
+/** Modules of Node that a file names without an import, for `process.getBuiltinModule`. Those of examples in comments do not count. */
+function builtinsOf({ parsed, text }, named) {
   const imported = new Set(named.map(({ specifier }) => specifier));
+  const isInComment = ({ offset }) =>
+    parsed.comments.some(({ start, end }) => start <= offset && offset < end);
   return [...text.matchAll(/(['"])(node:[\w/]+)\1/g)]
     .map(({ 2: specifier, index }) => ({ specifier, offset: index, isBuiltin: true }))
-    .filter(({ specifier }) => !imported.has(specifier));
+    .filter((found) => !imported.has(found.specifier) && !isInComment(found));
 }
 
 function destination({ folder }, specifier) {

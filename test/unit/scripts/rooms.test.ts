@@ -117,6 +117,12 @@ describe('the rooms of a tree', () => {
     expect(roomErrors(tree({ 'src/read/more.ts': asks }, { rooms }))).toEqual([]);
   });
 
+  it('let the example of a comment name what the room may not', () => {
+    const shown =
+      "/**\n * @example\n * import { writeFile } from 'node:fs';\n */\nexport const a = 1;\n";
+    expect(roomErrors(tree({ 'src/read/more.ts': shown }))).toEqual([]);
+  });
+
   it('let pages reach the sources by the name of the package, and nobody else', () => {
     const errors = roomErrors(
       tree({
