@@ -30,7 +30,7 @@ function reached() {
 }
 
 /** The types of a package that the user may lack: they are `any` then, where TypeScript would refuse the whole program. */
-const LACKED = /^(?=.*['"]apache-arrow['"])/gm;
+const LACKED = /^(?!\s*\*)(?=.*['"]apache-arrow['"])/gm;
 
 const kept = reached();
 for (const entry of readdirSync(types, { recursive: true, withFileTypes: true })) {
