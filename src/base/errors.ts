@@ -109,7 +109,41 @@ export type QuarkErrorOptions = {
   readonly cause?: unknown;
 };
 
-/** The base of all errors thrown by Quark. */
+/**
+ * The base of all errors thrown by Quark. `code` says what kind it is, `details` has the facts of this one:
+ *
+ * | `code` | Class | Thrown when |
+ * | --- | --- | --- |
+ * | `invalid_input` | | an argument breaks a rule; `details`: `field`, `value`, `rule` |
+ * | `schema_validation` | {@link SchemaValidationError} | a record has not the form that it must have |
+ * | `schema_migration` | {@link SchemaMigrationError} | what an older or newer Quark stored cannot be read |
+ * | `store_failed` | {@link SessionStoreError} | a store failed; `details.reason` says how |
+ * | `run_not_found` | {@link RunNotFoundError} | a store has no run of this id |
+ * | `invalid_run_state` | {@link InvalidRunStateError} | a run has ended, or another session has it |
+ * | `writer_closed` | | something is recorded after `close()` or the end of the run |
+ * | `segment_damaged` | | stored bytes do not match their checksum or are cut off |
+ * | `kernel_failed` | | a worker of the kernels died, or the kernels are closed |
+ * | `probe_failed` | | a probe found no layer or parameter, or could not read a tensor |
+ * | `artifact_not_found` | | a run has no artifact of this id or name |
+ * | `retention_failed` | | a hook of an `ArtifactStore` threw |
+ * | `rule_failed` | | a rule of one's own threw |
+ * | `unsupported` | | the store, the file or the platform cannot do it |
+ * | `aborted` | | a signal was aborted |
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, QuarkError, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * try {
+ *   new MetricsLogger(session).log('train/loss', 'high', { step: 0 });
+ * } catch (error) {
+ *   if (!(error instanceof QuarkError)) throw error;
+ *   console.log(error.code, error.details); // invalid_input { field: 'value of train/loss', value: 'high', rule: 'a number' }
+ * }
+ * await session.endRun();
+ * ```
+ */
 export class QuarkError extends Error {
   /** Stable identifier of the kind of error. */
   readonly code: ErrorCode;
@@ -124,7 +158,10 @@ export class QuarkError extends Error {
   }
 }
 
-/** A store could not do what it was asked; `details.reason` is a {@link StoreFailureReason}. */
+/**
+ * Thrown when a store cannot be opened, read or written: `reason`, one of {@link STORE_FAILURE_REASONS}, says why. Without strict mode a
+ * session buffers rows instead of throwing it.
+ */
 export class SessionStoreError extends QuarkError {
   /** Why the store failed. */
   readonly reason: StoreFailureReason;
@@ -136,7 +173,7 @@ export class SessionStoreError extends QuarkError {
   }
 }
 
-/** No run with this id is in the store. */
+/** Thrown by whatever takes the id of a run (`openRun`, `resumeRun`, `editRun`, `deleteRun`, ...) when the store has no such run. */
 export class RunNotFoundError extends QuarkError {
   constructor(runId: string, where: string) {
     super(
@@ -156,7 +193,10 @@ export class RunNotFoundError extends QuarkError {
  */
 export type ResumeRefusal = 'completed' | 'live' | 'taken_over' | 'duplicated_tab';
 
-/** The run is not in a state that allows the requested change. Those of `resumeRun` say why: see {@link ResumeRefusal}. */
+/**
+ * Thrown when the state of a run does not allow a change: logging into a run that has ended, ending it twice, resuming one that
+ * completed, deleting rows of one that is live. Those of `resumeRun` say why: see {@link ResumeRefusal}.
+ */
 export class InvalidRunStateError extends QuarkError {
   constructor(message: string, details: ErrorDetails) {
     super('invalid_run_state', message, { details });
@@ -164,7 +204,10 @@ export class InvalidRunStateError extends QuarkError {
   }
 }
 
-/** A record or a snapshot does not match the current schema; details name `field`, `value` and `rule`. */
+/**
+ * Thrown when a record does not have the form that is declared for it: by `validateRecord`, `dumpRecord` and where stored records are
+ * read. `details` has `field`, `value` and `rule`.
+ */
 export class SchemaValidationError extends QuarkError {
   constructor(message: string, options: QuarkErrorOptions = {}) {
     super('schema_validation', message, options);
@@ -172,7 +215,7 @@ export class SchemaValidationError extends QuarkError {
   }
 }
 
-/** A stored form cannot be brought to the current schema safely. */
+/** Thrown by `migrateStore` when a segment is damaged or comes from a newer Quark, so that it cannot be rewritten; nothing is changed then. */
 export class SchemaMigrationError extends QuarkError {
   constructor(message: string, options: QuarkErrorOptions = {}) {
     super('schema_migration', message, options);
@@ -185,7 +228,17 @@ export class SchemaMigrationError extends QuarkError {
  * by another copy of the bundle. With a code, `details` has the types of {@link ErrorDetailsByCode}.
  *
  * @example
- * if (isQuarkError(error, 'invalid_input')) console.log(error.details.field, error.details.rule);
+ * ```js
+ * import { isQuarkError, openRun, openStorage } from 'quark-sdk';
+ *
+ * const store = await openStorage('memory:');
+ * try {
+ *   await openRun(store, 'run_of_another_store');
+ * } catch (error) {
+ *   if (!isQuarkError(error, 'run_not_found')) throw error;
+ *   console.log(error.details.runId); // run_of_another_store
+ * }
+ * ```
  */
 export function isQuarkError(error: unknown): error is QuarkError;
 export function isQuarkError<const C extends ErrorCode>(
@@ -200,7 +253,21 @@ export function isQuarkError(error: unknown, code?: ErrorCode): boolean {
   return ERROR_CODES.some((known) => known === found);
 }
 
-/** Whether `error` is a {@link SessionStoreError}, optionally of this reason. */
+/**
+ * Whether `error` is a {@link SessionStoreError}, optionally of this reason.
+ *
+ * @example
+ * ```js
+ * import { isStoreError, openStorage } from 'quark-sdk';
+ *
+ * try {
+ *   await openStorage('no-such-folder', { create: false });
+ * } catch (error) {
+ *   if (!isStoreError(error, 'missing')) throw error;
+ *   console.log(error.message);
+ * }
+ * ```
+ */
 export function isStoreError(
   error: unknown,
   reason?: StoreFailureReason,

@@ -35,6 +35,14 @@ const GROUP = { segments: 64, bytes: 64 << 20 };
  * @returns the current schema version
  * @throws {SchemaMigrationError} when a segment is damaged, from a newer Quark, or holds a name outside of the grammar (`details` has
  *   `field`, `value` and `rule`); nothing is changed then
+ * @example
+ * ```js
+ * import { migrateStore, TrainingSession } from 'quark-sdk';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * const version = await migrateStore('quark-runs');
+ * console.log(`every segment has the form of schema ${version}`);
+ * ```
  */
 export async function migrateStore(
   storage: string | Store,

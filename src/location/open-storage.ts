@@ -97,6 +97,15 @@ const BUILT_IN: Readonly<Record<string, StorageFactory>> = {
  * - nothing: the current directory in Node, `idb:quark` in a browser
  * @throws {QuarkError} `invalid_input` for what is not text or an unknown option
  * @throws {SessionStoreError} `unknown_scheme`, and what the store itself reports: `unwritable`, `corrupt`, `version`, ...
+ * @example
+ * ```js
+ * import { listRuns, openStorage, TrainingSession } from 'quark-sdk';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * const store = await openStorage('quark-runs', { create: false }); // or idb:NAME, postgresql://..., https://...
+ * console.log((await listRuns(store)).length); // 1
+ * await store.close();
+ * ```
  */
 export async function openStorage(uri?: string, options: OpenStorageOptions = {}): Promise<Store> {
   readOptions('options', options, {

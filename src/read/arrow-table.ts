@@ -16,12 +16,21 @@ export type MetricArrowColumns = {
  * The columns as a table of apache-arrow, with the names of abiotic-quark. Numbers are shared, not copied: do not
  * change them. A missing step or epoch is null; `timestamp` is in UTC epoch milliseconds.
  *
+ * @param arrow the module, of version 14 or later: `import * as arrow from 'apache-arrow'`. The table is one of its own
+ * @example
  * ```js
  * import * as arrow from 'apache-arrow';
- * const table = toArrowTable(await run.readMetricColumns({ metricKey: 'train/loss' }), arrow);
- * ```
+ * import { createMemoryStore, MetricsLogger, openRun, toArrowTable, TrainingSession } from 'quark-sdk';
  *
- * @param arrow the module, of version 14 or later: `import * as arrow from 'apache-arrow'`. The table is one of its own
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1], [0.9, 0.5]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const table = toArrowTable(await reader.readMetricColumns({ metricKey: 'train/loss' }), arrow);
+ * console.log(table.numRows, table.get(1).value); // 2 0.5
+ * ```
  */
 export function toArrowTable(
   columns: MetricColumns,

@@ -20,10 +20,21 @@ export type ArtifactFilter = PositionFilter & {
 /**
  * Artifacts of a stored run, in the order they were persisted, and the segments that could not be read.
  *
- * @example
- * const { records } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
- *
  * @throws {QuarkError} `invalid_input` naming the run or the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { ArtifactStore, readArtifacts } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const artifacts = new ArtifactStore(session);
+ *   for (const step of [100, 200]) await artifacts.store('checkpoint', 'checkpoints/last', new Uint8Array(8), { step });
+ *   return session.runId;
+ * });
+ * const { records, damage } = await readArtifacts({ store, runId }, { artifactKey: 'checkpoints/last' });
+ * console.log(records.map(({ step }) => step), damage); // [ 100, 200 ] []
+ * ```
  */
 export async function readArtifacts(
   run: RunSource,

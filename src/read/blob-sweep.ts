@@ -62,12 +62,17 @@ type SweptStore = Pick<Store, 'findRun' | 'listLeases' | 'listSegments' | 'readS
  * Removes the blobs of a store that no record of an artifact names, in runs of any status, deleted ones that can be restored
  * included. It may run while others record into the store.
  *
- * @example
- * const { blobs, bytes } = await sweepBlobs(store, { dryRun: true });
- *
  * @throws {QuarkError} `invalid_input` naming the option; `unsupported` for a store behind a network or an outbox; `aborted`
  * @throws {SessionStoreError} `corrupt` when records of artifacts cannot be read; `busy` when artifacts are recorded all the time;
  *   nothing was removed then
+ * @example
+ * ```js
+ * import { createMemoryStore, sweepBlobs } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const { blobs, bytes, isDone } = await sweepBlobs(store, { dryRun: true });
+ * console.log(`${blobs} blobs of ${bytes} bytes would be removed`, isDone); // 0 blobs of 0 bytes would be removed false
+ * ```
  */
 export async function sweepBlobs(
   store: Store,

@@ -13,7 +13,22 @@ export type RunDownsampling = {
   readonly rowsBefore: number;
 };
 
-/** Whether a rule has downsampled the metrics of a run: what is left of them is as it was recorded. Undefined where none has. */
+/**
+ * Whether a rule has downsampled the metrics of a run: what is left of them is as it was recorded. Undefined where none has.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { readDownsampling } from 'quark-sdk/analysis';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   return session.runId;
+ * });
+ * console.log(await readDownsampling(store, runId)); // undefined: all of it is there
+ * ```
+ */
 export async function readDownsampling(
   store: Pick<Store, 'listSegments'>,
   runId: string,

@@ -20,7 +20,22 @@ export type MetricNotes = {
   readonly metadata: JsonObject | null;
 };
 
-/** A sample of a scalar metric. Immutable. */
+/**
+ * A sample of a scalar metric. Immutable.
+ *
+ * @example
+ * ```js
+ * import { endRun, MetricsLogger, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const metrics = new MetricsLogger(session);
+ * const sample = metrics.log('loss', 0.5, { step: 7, context: { subset: 'val' } }); // a MetricRecord
+ * console.log(sample.metricKey, sample.value, sample.step); // loss {subset=val} 0.5 7
+ * console.log(sample.sequence, (await metrics.flush())[0].sequence); // null 0: samples are numbered when they are stored
+ * console.log(sample.toDict().metric_key); // loss {subset=val}
+ * await endRun(session);
+ * ```
+ */
 export class MetricRecord {
   // Null rather than NaN for what is missing: a field that is sometimes NaN costs an allocation in every record.
   readonly #runId: string;

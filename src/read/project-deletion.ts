@@ -16,13 +16,19 @@ const MAX_PASSES = 8;
  * run that is restored or recorded, and is removed for good when the last of its runs is purged. Call it again where it was cut off:
  * what is deleted already stays as it is.
  *
- * @example
- * const { runs } = await deleteProject(store, 'digits', { keepMs: 7 * 24 * 3_600_000 });
- *
  * @throws {QuarkError} `invalid_input`; `invalid_run_state` while a session of one of its runs is live and `running` is not given:
  *   nothing was changed then
  * @throws {SessionStoreError} `missing` when there is no such project; `unauthorised` where the key has not the scope `delete`;
  *   `read_only`; `busy` when runs are added to it all the time
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteProject, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01]) await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, () => {});
+ * const { runs } = await deleteProject(store, 'digits', { keepMs: 7 * 24 * 3_600_000 });
+ * console.log(runs); // 2
+ * ```
  */
 export async function deleteProject(
   store: Store,

@@ -30,11 +30,20 @@ const MAX_ATTEMPTS = 8;
  * Deletes all rows that a table of an ended run has, superseded ones included. Payloads of artifacts are removed later, by {@link sweepBlobs}, where nothing else
  * names them.
  *
- * @example
- * const { rows } = await deleteTable(store, runId, 'layer_summaries');
- *
  * @throws {QuarkError} `invalid_input` for a table that there is not; `run_not_found`; `invalid_run_state` while a session is live
  * @throws {SessionStoreError} `unauthorised`, `read_only`, `busy` when the table is merged all the time
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteTable, MetricsLogger, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const { rows } = await deleteTable(store, runId, 'metrics');
+ * console.log(rows); // 3
+ * ```
  */
 export async function deleteTable(store: Store, runId: string, name: string): Promise<DeletedRows> {
   const table = TABLES.get(checkTable(name));
@@ -63,6 +72,20 @@ export async function deleteTable(store: Store, runId: string, name: string): Pr
  * @param idOrKey the id of an artifact, or its key, such as `layers/encoder/weights`
  * @throws {QuarkError} `artifact_not_found`; `run_not_found`; `invalid_run_state` while a session is live
  * @throws {SessionStoreError} `corrupt` when artifacts cannot be read; `unauthorised`, `read_only`, `busy`
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteArtifact, TrainingSession } from 'quark-sdk';
+ * import { ArtifactStore } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const artifacts = new ArtifactStore(session);
+ *   await artifacts.store('tensor', 'layers/dense/weights', new Uint8Array(400), { step: 0 });
+ *   return session.runId;
+ * });
+ * const { rows } = await deleteArtifact(store, runId, 'layers/dense/weights');
+ * console.log(rows); // 1
+ * ```
  */
 export async function deleteArtifact(
   store: Store,

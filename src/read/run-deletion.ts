@@ -18,11 +18,18 @@ export type RunSize = {
  * its time is up (30 days unless told otherwise); then its bytes are removed. With an outbox, the service is told as soon as it can
  * be reached. Deleting a deleted run again changes nothing.
  *
- * @example
- * const { purgeAtMs } = await deleteRun(store, runId);
- *
  * @throws {QuarkError} `invalid_input`, `run_not_found`
  * @throws {SessionStoreError} `unauthorised` where the key has not the scope `delete`; `read_only`
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteRun, listRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * const { purgeAtMs } = await deleteRun(store, runId, { keepMs: 7 * 24 * 3_600_000 });
+ * console.log(new Date(purgeAtMs).toISOString()); // restoreRun brings it back until then
+ * console.log((await listRuns(store)).length); // 0
+ * ```
  */
 export async function deleteRun(
   store: Store,
@@ -38,6 +45,16 @@ export async function deleteRun(
  *
  * @throws {QuarkError} `invalid_input`, `run_not_found`
  * @throws {SessionStoreError} `deleted`, `unauthorised`, `read_only`
+ * @example
+ * ```js
+ * import { archiveRun, createMemoryStore, listRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * const { archivedAtMs } = await archiveRun(store, runId);
+ * console.log(new Date(archivedAtMs).toISOString());
+ * console.log((await listRuns(store)).length, (await listRuns(store, { archived: true })).length); // 0 1
+ * ```
  */
 export async function archiveRun(store: Store, runId: string): Promise<RunSummary> {
   checkStore(store);
@@ -50,6 +67,16 @@ export async function archiveRun(store: Store, runId: string): Promise<RunSummar
  *
  * @throws {QuarkError} `invalid_input`, `run_not_found`
  * @throws {SessionStoreError} `deleted` when its bytes have been removed; `unauthorised`, `read_only`
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteRun, listDeletedRuns, restoreRun, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * await deleteRun(store, runId);
+ * const { effectiveStatus } = await restoreRun(store, runId);
+ * console.log(effectiveStatus, await listDeletedRuns(store)); // completed []
+ * ```
  */
 export async function restoreRun(store: Store, runId: string): Promise<RunSummary> {
   checkStore(store);
@@ -62,7 +89,19 @@ export type DeletedRunFilter = {
   readonly purged?: boolean | undefined;
 };
 
-/** Deleted runs, those deleted last first. @throws {QuarkError} `invalid_input` */
+/**
+ * Deleted runs, those deleted last first. @throws {QuarkError} `invalid_input`
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, deleteRun, listDeletedRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * await deleteRun(store, runId);
+ * for (const deleted of await listDeletedRuns(store)) console.log(deleted.id === runId, deleted.projectName); // true digits
+ * ```
+ */
 export async function listDeletedRuns(
   store: Store,
   filter: DeletedRunFilter = {},
@@ -77,6 +116,18 @@ export async function listDeletedRuns(
  * What a run takes up: what deleting it would free in time.
  *
  * @throws {QuarkError} `invalid_input`, `run_not_found`
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, runSize, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   return session.runId;
+ * });
+ * const { segments, rows, bytes } = await runSize(store, runId);
+ * console.log(`${rows} rows in ${segments} segments, ${bytes} bytes`); // a metric, run_started and run_ended: 3 rows
+ * ```
  */
 export async function runSize(store: Store, runId: string): Promise<RunSize> {
   checkStore(store);

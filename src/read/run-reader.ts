@@ -16,7 +16,25 @@ import { readArtifacts, type ArtifactFilter } from './artifacts.ts';
 import { readEvents, type EventFilter } from './events.ts';
 import { checkStore, summarize, type RunSummary } from './runs.ts';
 
-/** Reads one run. Never changes it. */
+/**
+ * Reads one run. Never changes it.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId); // a RunReader
+ * const { steps, values } = await reader.readMetricColumns({ metricKey: 'train/loss' });
+ * console.log(steps, values); // Float64Array(3) [ 0, 1, 2 ] Float64Array(3) [ 0.9, 0.5, 0.4 ]
+ * const events = await reader.readEvents({ eventType: 'run_ended' });
+ * console.log(events.length, reader.damage); // 1 []
+ * ```
+ */
 export class RunReader {
   readonly #store: Store;
   readonly #damage = new Map<string, DamageReport>();
@@ -136,10 +154,23 @@ export class RunReader {
 }
 
 /**
- * Opens a run for reading.
+ * Opens a run for reading, whether it goes on or has ended.
  *
  * @throws {QuarkError} `invalid_input`
  * @throws {RunNotFoundError}
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * console.log(reader.effectiveStatus, reader.isLive); // completed false
+ * for (const { metricKey, step, value } of await reader.readMetrics()) console.log(metricKey, step, value); // train/loss 0 0.5
+ * ```
  */
 export async function openRun(store: Store, runId: string): Promise<RunReader> {
   checkStore(store);

@@ -5,7 +5,14 @@ import type { RunRecord } from '../records/run.ts';
  * Whether anybody knows when a run started and ended. A file without times says neither: `startedAt` of a run that was imported
  * from one is when the file was written, and nothing to show to people.
  *
- * `hasTimes(run) ? run.startedAt : '–'`
+ * @example
+ * ```js
+ * import { createMemoryStore, hasTimes, listRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * for (const { run } of await listRuns(store)) console.log(run.id, hasTimes(run) ? run.startedAt : '–');
+ * ```
  */
 export function hasTimes(run: Pick<RunRecord, 'endedAt' | 'environment' | 'startedAt'>): boolean {
   return run.environment['import'] === undefined || run.endedAt !== run.startedAt;

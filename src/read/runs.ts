@@ -34,9 +34,18 @@ export type RunListFilter = {
 };
 
 /**
- * The runs of a store, newest first.
+ * The runs of a store, newest first; archived ones only where the filter asks for them.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, listRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01]) await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, () => {});
+ * const runs = await listRuns(store, { project: 'digits', statuses: ['completed'], limit: 10 });
+ * for (const { run, effectiveStatus } of runs) console.log(run.config.lr, effectiveStatus); // 0.01 completed, then 0.1 completed
+ * ```
  */
 export async function listRuns(
   store: Store,

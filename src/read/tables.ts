@@ -33,6 +33,20 @@ export type TelemetryFilter = PositionFilter & {
  * System telemetry of a run as records, in the order it was persisted.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readTelemetry, SystemTelemetry } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   const telemetry = new SystemTelemetry(session);
+ *   for (let step = 0; step < 3; step++) telemetry.recordStep(step, { stepTimeMs: 12.5 });
+ *   return session.runId;
+ * });
+ * const { records } = await readTelemetry({ store, runId }, { boundary: 'step', stepMin: 1 });
+ * console.log(records.map(({ step, stepTimeMs }) => [step, stepTimeMs])); // [ [ 1, 12.5 ], [ 2, 12.5 ] ]
+ * ```
  */
 export function readTelemetry(
   reader: ReadableRun,
@@ -53,6 +67,21 @@ export type BatchDiagnosticFilter = PositionFilter & {
  * Batch diagnostics of a run as records, in the order they were persisted; see `summarizeBatches`.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { DataDiagnostics, readBatchDiagnostics } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   const data = new DataDiagnostics(session);
+ *   data.logBatch(0.7, { step: 0, sampleIds: ['a', 'b'] });
+ *   data.logBatch(0.6, { step: 1, sampleIds: ['c', 'a'] });
+ *   return session.runId;
+ * });
+ * const { records } = await readBatchDiagnostics({ store, runId }, { sampleId: 'c' });
+ * console.log(records.length, records[0].loss); // 1 0.6
+ * ```
  */
 export function readBatchDiagnostics(
   reader: ReadableRun,
@@ -101,6 +130,24 @@ const LAYER_COLUMNS = [...POSITION, 'callIndex', ...RECORDED_LAYER_NUMBERS, 'ten
  * after the last record: `sequenceMin: record.sequence + 1`.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readLayerSummaries } from 'quark-sdk/probes';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { hooks: {} });
+ *   await model.fit(tf.ones([8, 2]), tf.ones([8, 1]), { batchSize: 4, epochs: 1, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const { records } = await readLayerSummaries({ store, runId }, { summaryType: 'activation', moduleName: 'output' });
+ * for (const { step, norm, mean } of records) console.log(step, norm, mean); // steps 0 and 1
+ * ```
  */
 export function readLayerSummaries(
   reader: ReadableRun,
@@ -129,6 +176,24 @@ export type LayerColumns = RecordColumns<
  * Layer summaries of a run as columns: the fast way to read many.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readLayerColumns } from 'quark-sdk/probes';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { hooks: {} });
+ *   await model.fit(tf.ones([8, 2]), tf.ones([8, 1]), { batchSize: 4, epochs: 1, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const columns = await readLayerColumns({ store, runId }, { moduleName: 'output' });
+ * console.log(columns.rowCount, columns.numbers.step, columns.numbers.norm);
+ * ```
  */
 export function readLayerColumns(
   reader: ReadableRun,
@@ -219,6 +284,24 @@ const PARAMETER_COLUMNS = [...POSITION, ...PARAMETER_NUMBERS] as const;
  * Parameter summaries of a run as records, in the order they were persisted.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readParameterSummaries } from 'quark-sdk/probes';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { parameters: {} });
+ *   await model.fit(tf.ones([8, 2]), tf.ones([8, 1]), { batchSize: 4, epochs: 1, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const { records } = await readParameterSummaries({ store, runId }, { latestOnly: true });
+ * for (const { parameterName, step, valueNorm, updateRatio } of records) console.log(parameterName, step, valueNorm, updateRatio);
+ * ```
  */
 export function readParameterSummaries(
   reader: ReadableRun,
@@ -243,6 +326,24 @@ export type ParameterColumns = RecordColumns<
  * Parameter summaries of a run as columns: the fast way to read many.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readParameterColumns } from 'quark-sdk/probes';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { parameters: {} });
+ *   await model.fit(tf.ones([8, 2]), tf.ones([8, 1]), { batchSize: 4, epochs: 1, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const columns = await readParameterColumns({ store, runId }, { stepMin: 1 });
+ * console.log(columns.rowCount, columns.numbers.gradientNorm, columns.numbers.updateRatio);
+ * ```
  */
 export function readParameterColumns(
   reader: ReadableRun,
@@ -271,6 +372,24 @@ async function parameterColumns(
  * Parameter histograms of a run as records, in the order they were persisted.
  *
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readParameterDistributions } from 'quark-sdk/probes';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { parameters: { captureDistributions: true } });
+ *   await model.fit(tf.ones([8, 2]), tf.ones([8, 1]), { batchSize: 4, epochs: 1, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const { records } = await readParameterDistributions({ store, runId }, { latestOnly: true });
+ * for (const { parameterName, binEdges, counts } of records) console.log(parameterName, binEdges.length, counts.length);
+ * ```
  */
 export function readParameterDistributions(
   reader: ReadableRun,

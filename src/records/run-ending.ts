@@ -53,7 +53,17 @@ export type RunEnding = {
  * @param run its status, and the reason that was stored with it
  * @param events of the run, in the order in which they happened
  * @example
+ * ```js
+ * import { createMemoryStore, openRun, startRun } from 'quark-sdk';
+ * import { runEnding } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const session = await startRun({ project: 'digits', storage: store });
+ * await session.endRun('failed', new Error('The loss is NaN.'));
+ * const reader = await openRun(store, session.runId);
  * const { reason } = runEnding(reader.run, await reader.readEvents());
+ * console.log(reason); // The loss is NaN.
+ * ```
  */
 export function runEnding(
   { status, statusReason }: { readonly status: RunStatus; readonly statusReason: string | null },

@@ -38,7 +38,17 @@ export function isMachinePath(path: string): boolean {
   return MACHINE.test(path);
 }
 
-/** The metric that stands for a run: its training loss, or whatever comes nearest. */
+/**
+ * The metric that stands for a run: its training loss, or whatever comes nearest.
+ *
+ * @example
+ * ```js
+ * import { lossMetric } from 'quark-sdk/workspace';
+ *
+ * console.log(lossMetric(['lr', 'val/loss', 'train/loss'])); // train/loss
+ * console.log(lossMetric(['lr'])); // undefined
+ * ```
+ */
 export function lossMetric(keys: readonly string[]): string | undefined {
   return (
     keys.find((key) => key === 'train/loss') ??

@@ -126,9 +126,23 @@ export function definitionOf(value: unknown): RecordShape | undefined {
 }
 
 /**
- * Checks a record against its declaration.
+ * Checks a record that Quark made against its declaration; returns nothing.
  *
  * @throws {SchemaValidationError} naming field, value and rule
+ * @example
+ * ```js
+ * import { endRun, MetricsLogger, startRun, validateRecord } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const record = new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ * validateRecord(record); // returns nothing where all is right
+ * try {
+ *   validateRecord({ step: 0 });
+ * } catch (error) {
+ *   console.log(error.code, error.message);
+ * }
+ * await endRun(session);
+ * ```
  */
 export function validateRecord(record: unknown): void {
   const definition = definitionOf(record);
@@ -143,9 +157,19 @@ export function validateRecord(record: unknown): void {
 }
 
 /**
- * The validated dictionary of a record.
+ * A record as a plain dictionary, after a check: the names are those of stored columns (`project_name`), and nested records are
+ * dictionaries, too.
  *
  * @throws {SchemaValidationError}
+ * @example
+ * ```js
+ * import { dumpRecord, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const { run } = await session.endRun();
+ * const { id, status, project_name } = dumpRecord(run); // the names of stored columns
+ * console.log(id === run.id, status, project_name); // true completed digits
+ * ```
  */
 export function dumpRecord(record: RecordMethods): Dict {
   validateRecord(record);

@@ -139,7 +139,22 @@ export function damageOf(manifest: SegmentManifest, error: unknown): DamageRepor
   };
 }
 
-/** A damage report as a sentence. */
+/**
+ * A damage report as a sentence, for people: which segment of which table cannot be read, how many rows it has, and why.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, describeDamage, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   return session.runId;
+ * });
+ * const { damage } = await (await openRun(store, runId)).readMetricColumns();
+ * for (const report of damage) console.error(describeDamage(report)); // nothing, as all could be read
+ * ```
+ */
 export function describeDamage(report: DamageReport): string {
   return `Segment ${segmentName(report.identity)} (${report.rowCount} rows) cannot be read: ${report.reason}.`;
 }

@@ -9,9 +9,17 @@ import type { LogMetricOptions, MetricPosition, MetricsLogger } from './metrics-
  * the logger that it was made of.
  *
  * @example
- * const val = metrics.withContext({ subset: 'val' }).at({ epoch });
- * val.log('loss', 0.31); // the series `loss {subset=val}`
+ * ```js
+ * import { endRun, MetricsLogger, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const metrics = new MetricsLogger(session);
+ * const val = metrics.withContext({ subset: 'val' }).at({ epoch: 3 }); // a BoundMetrics
+ * const { metricKey, epoch } = val.log('loss', 0.31);
+ * console.log(metricKey, epoch); // loss {subset=val} 3
  * val.logMany({ accuracy: 0.9, f1: 0.88 });
+ * await endRun(session);
+ * ```
  */
 export class BoundMetrics {
   readonly #logger: MetricsLogger;

@@ -84,7 +84,19 @@ const EVENT_OPTION_NAMES = ['severity', 'step', 'epoch', 'status', 'payload', 't
 const LOG_OPTION_NAMES = [...EVENT_OPTION_NAMES, 'identifier', 'eventType'];
 const RESERVED_PAYLOAD_KEYS = ['message', 'identifier'] as const;
 
-/** The severity an event gets when none is given: from the table above, else by the last word of its type, else `info`. */
+/**
+ * The severity an event gets when none is given: that of {@link DEFAULT_EVENT_SEVERITIES}; else by the last word of its type (`error`, `failed`, `failure`, `exception`: `error`;
+ * `warning`, `debug`; `critical`, `fatal`: `critical`); else `info`.
+ *
+ * @example
+ * ```js
+ * import { defaultSeverity } from 'quark-sdk';
+ *
+ * console.log(defaultSeverity('epoch_started')); // debug: it is in DEFAULT_EVENT_SEVERITIES
+ * console.log(defaultSeverity('download_failed')); // error: its last word
+ * console.log(defaultSeverity('batch_skipped')); // info: all else
+ * ```
+ */
 export function defaultSeverity(eventType: string): EventSeverity {
   const known = Object.hasOwn(DEFAULT_EVENT_SEVERITIES, eventType)
     ? DEFAULT_EVENT_SEVERITIES[eventType]
@@ -109,7 +121,21 @@ export function defaultSeverity(eventType: string): EventSeverity {
   }
 }
 
-/** Records structured events and log messages. Synchronous; written in the background like metrics. */
+/**
+ * Records structured events and log messages. Synchronous; written in the background like metrics.
+ *
+ * @example
+ * ```js
+ * import { endRun, EventLogger, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const events = new EventLogger(session);
+ * events.log('checkpoint_saved', { step: 500, payload: { path: 'model-500.bin' } });
+ * events.addLog('The data set was shuffled.', { epoch: 1 });
+ * for (const { eventType, severity, payload } of await events.read({ severity: 'info' })) console.log(eventType, severity, payload);
+ * await endRun(session);
+ * ```
+ */
 export class EventLogger implements AsyncDisposable {
   readonly #handle: RunHandle;
   readonly #writer: RecordWriter<typeof eventTable.columns>;

@@ -94,6 +94,21 @@ export type LogColumnsOptions = {
 /**
  * Records scalar metrics. `log` is synchronous and cheap: the sample goes into typed-array columns, which are written in
  * the background after `batchSize` samples or `flushIntervalMs`, when the page is hidden, and on `flush` and `close`.
+ *
+ * @example
+ * ```js
+ * import { endRun, MetricsLogger, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const metrics = new MetricsLogger(session, { batchSize: 1000, flushIntervalMs: 5000 });
+ * metrics.log('train/loss', 0.7, { step: 0, epoch: 0 });
+ * metrics.logMany({ 'val/loss': 0.8, 'val/accuracy': 0.6 }, { epoch: 0 });
+ * metrics.logColumns('train/lr', [1, 2, 3], [0.1, 0.09, 0.08]);
+ *
+ * const { rowCount, keys } = await metrics.readColumns({ namespace: 'train' });
+ * console.log(rowCount, keys); // 4 [ 'train/loss', 'train/lr' ]
+ * await endRun(session);
+ * ```
  */
 export class MetricsLogger implements AsyncDisposable {
   readonly #handle: RunHandle;

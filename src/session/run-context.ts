@@ -6,7 +6,23 @@ import { attachDefinition, type Dict, type RecordMethods } from '../schema/recor
 import type { Store, StoredProject } from '../store/store.ts';
 import { setHandle, type RunHandle } from './run-handle.ts';
 
-/** What modules share of a run: its location, its project, its record. Immutable; `reload()` gives a new one. */
+/**
+ * What modules share of a run: its location, its project, its record. Immutable; `reload()` gives a new one.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs', tags: ['baseline'] });
+ * const { projectName, runPath, status, tags } = session.context;
+ * console.log(projectName, status, tags); // digits running [ 'baseline' ]
+ * console.log(runPath);
+ * const metrics = new MetricsLogger(session.context); // a logger takes a session or a context
+ * metrics.log('train/loss', 0.5, { step: 0 });
+ * const ended = await session.endRun();
+ * console.log(session.context.status, ended.status); // completed completed
+ * ```
+ */
 export class RunContext {
   /** Directory or URI the store was opened with. */
   readonly storageDir: string;

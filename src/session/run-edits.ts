@@ -49,7 +49,14 @@ const DESCRIPTION_NAMES = ['name', 'description', 'notes', 'groups', 'jobType'] 
  * @throws {RunNotFoundError}
  * @throws {SessionStoreError} when the store failed
  * @example
- * await editRun(store, runId, { name: 'baseline', addTags: ['keep', 'workers=8'] });
+ * ```js
+ * import { createMemoryStore, editRun, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store, tags: ['workers=4'] }, (session) => session.runId);
+ * const run = await editRun(store, runId, { name: 'baseline', addTags: ['keep', 'workers=8'] });
+ * console.log(run.name, run.tags); // baseline [ 'keep', 'workers=8' ]
+ * ```
  */
 export async function editRun(
   store: Store,

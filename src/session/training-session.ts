@@ -46,6 +46,24 @@ import type { RunEdit } from './session-run.ts';
  *
  * Prefer {@link TrainingSession.run}, which ends the run with the right status in every case. `await using` works
  * too, but disposal cannot see whether the block threw: a run that is still open is then ended as `completed`.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ *
+ * const options = { project: 'digits', storageDir: 'quark-runs', config: { lr: 0.1 } };
+ * const status = await TrainingSession.run(options, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 100 && !session.signal.aborted; step++) {
+ *     session.setStep(step);
+ *     metrics.log('train/loss', 1 / (step + 1));
+ *   }
+ *   await session.summary({ bestAccuracy: 0.93 });
+ *   await session.flush();
+ *   return session.recordingStatus().state;
+ * });
+ * console.log(status); // recording
+ * ```
  */
 export class TrainingSession implements AsyncDisposable {
   readonly #core: SessionCore;

@@ -84,6 +84,16 @@ let configured: PersistenceOptions = {};
  * it again replaces what was set; `{}` takes it back.
  *
  * @throws {QuarkError} `invalid_input` naming the option
+ * @example
+ * ```js
+ * import { configurePersistence, endRun, startRun } from 'quark-sdk';
+ *
+ * configurePersistence({ persistenceUrl: 'https://quark.example.org', userKey: 'qk_example_key' });
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs', persistenceUrl: null }); // this run stays here
+ * console.log((await session.syncStatus()).state); // off
+ * await endRun(session);
+ * configurePersistence({}); // nothing is sent from here on
+ * ```
  */
 export function configurePersistence(options: PersistenceOptions): void {
   readOptions('options', options, PERSISTENCE_RULES, '');

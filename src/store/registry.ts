@@ -28,6 +28,17 @@ const factories = new Map<string, StorageFactory>();
  * Makes `openStorage` know another scheme. A scheme registered again is replaced.
  *
  * @throws {QuarkError} `invalid_input` when the scheme is not a lowercase URI scheme
+ * @example
+ * ```js
+ * import { createMemoryStore, openStorage, registerStorage } from 'quark-sdk';
+ *
+ * registerStorage('lab', async (uri, { clock }) => {
+ *   console.log(uri); // lab:bench-3
+ *   return createMemoryStore({ clock });
+ * });
+ * const store = await openStorage('lab:bench-3');
+ * await store.close();
+ * ```
  */
 export function registerStorage(scheme: string, factory: StorageFactory): void {
   if (typeof scheme !== 'string' || !SCHEME.test(scheme)) {

@@ -34,7 +34,16 @@ export type SmoothingKind = (typeof SMOOTHING_KINDS)[number];
 /** Largest amount of smoothing. */
 export const MAX_SMOOTHING = 0.99;
 
-/** Whether a text names an axis. */
+/**
+ * Whether a text names an axis.
+ *
+ * @example
+ * ```js
+ * import { isChartAxis } from 'quark-sdk/workspace';
+ *
+ * console.log(isChartAxis('epoch'), isChartAxis('metric:tokens'), isChartAxis('seconds')); // true true false
+ * ```
+ */
 export function isChartAxis(value: unknown): value is ChartAxis {
   if (typeof value !== 'string') return false;
   return (
@@ -153,7 +162,13 @@ export const DEFAULT_CHART_SETTINGS: ChartSettings = chartSettings([]);
  * @param levels what each level says, the outermost first: workspace, section, panel
  * @returns for each field what the innermost level says that says anything; bounds that contradict each other are as the data says
  * @example
- * chartSettings([{ smoothingAmount: 0.6 }, {}, { logY: true }]); // smoothed as the workspace says, logarithmic as the panel says
+ * ```js
+ * import { chartSettings } from 'quark-sdk/workspace';
+ *
+ * const [workspace, section, panel] = [{ smoothingAmount: 0.6 }, {}, { logY: true }];
+ * const { axis, logY, smoothing } = chartSettings([workspace, section, panel]);
+ * console.log(axis, logY, smoothing.amount); // step true 0.6
+ * ```
  */
 export function chartSettings(levels: readonly ChartChoices[]): ChartSettings {
   const all = {
@@ -187,6 +202,13 @@ export function chartSettings(levels: readonly ChartChoices[]): ChartSettings {
  *
  * @param levels as of {@link chartSettings}
  * @returns the position in `levels` of the innermost that says it; -1 where none does, so that the default holds
+ * @example
+ * ```js
+ * import { levelOfChoice } from 'quark-sdk/workspace';
+ *
+ * const levels = [{ smoothingAmount: 0.6 }, { smoothingAmount: 0.2 }, { logY: true }]; // workspace, section, panel
+ * console.log(levelOfChoice(levels, 'smoothingAmount'), levelOfChoice(levels, 'axis')); // 1 -1
+ * ```
  */
 export function levelOfChoice(levels: readonly ChartChoices[], choice: ChartChoice): number {
   return levels.findLastIndex((level) => level[choice] !== undefined);

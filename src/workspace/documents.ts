@@ -33,8 +33,18 @@ import { documentsInNotes, type DocumentUser } from './document-notes.ts';
  * @throws {SessionStoreError} `missing` when there is no such project; `rejected` when it has {@link MAX_PROJECT_DOCUMENTS} already;
  *   `read_only`, `unauthorised`
  * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { putDocument } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {}); // a project is there with its first run
  * const body = JSON.stringify({ text: 'The baseline.' });
- * await putDocument(store, 'digits', { kind: 'report', id: 'baseline', name: 'Baseline', body });
+ * const first = await putDocument(store, 'digits', { kind: 'card', id: 'baseline', name: 'Baseline', body }, 0);
+ * console.log(first.kind, first.document.revision); // updated 1
+ * const again = await putDocument(store, 'digits', { kind: 'card', id: 'baseline', name: 'Mine', body }, 0);
+ * console.log(again.kind, again.document.name); // conflict Baseline
+ * ```
  */
 export async function putDocument(
   store: Store,
@@ -56,7 +66,16 @@ export async function putDocument(
  * @param owner of this user's private documents, as a list says it to admins
  * @throws {QuarkError} `invalid_input`; `unsupported` as {@link putDocument}
  * @example
- * const found = await findDocument(store, 'digits', 'report', 'baseline');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { findDocument, putDocument } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await putDocument(store, 'digits', { kind: 'card', id: 'baseline', name: 'Baseline', body: '{"text":"The baseline."}' });
+ * const found = await findDocument(store, 'digits', 'card', 'baseline');
+ * console.log(JSON.parse(found.body).text); // The baseline.
+ * ```
  */
 export async function findDocument(
   store: Store,
@@ -75,7 +94,16 @@ export async function findDocument(
  * @param kind only those of this kind
  * @throws {QuarkError} `invalid_input`; `unsupported` as {@link putDocument}
  * @example
- * for (const { id, name, updatedAtMs } of await listDocuments(store, 'digits', 'report')) console.log(id, name, updatedAtMs);
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { listDocuments, putDocument } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await putDocument(store, 'digits', { kind: 'card', id: 'baseline', name: 'Baseline', body: '{}' });
+ * const documents = await listDocuments(store, 'digits', 'card');
+ * for (const { id, name, revision } of documents) console.log(id, name, revision); // baseline Baseline 1
+ * ```
  */
 export async function listDocuments(
   store: Store,
@@ -97,7 +125,16 @@ export async function listDocuments(
  * @throws {QuarkError} `invalid_input`; `unsupported` as {@link putDocument}
  * @throws {SessionStoreError} `read_only`, `unauthorised`
  * @example
- * await deleteDocument(store, 'digits', 'report', 'baseline');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { deleteDocument, putDocument } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await putDocument(store, 'digits', { kind: 'card', id: 'baseline', name: 'Baseline', body: '{}' });
+ * console.log(await deleteDocument(store, 'digits', 'card', 'baseline')); // true
+ * console.log(await deleteDocument(store, 'digits', 'card', 'baseline')); // false
+ * ```
  */
 export async function deleteDocument(
   store: Store,

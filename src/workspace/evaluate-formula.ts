@@ -21,7 +21,17 @@ export type FormulaSeries = {
  * @returns the points in the order of their steps, with epochs and times of the metric with the fewest points; undefined where one of the
  *   metrics has none
  * @example
- * evaluateFormula(parseFormula('val/loss - train/loss'), (key) => series.get(key));
+ * ```js
+ * import { evaluateFormula, parseFormula } from 'quark-sdk/workspace';
+ *
+ * const seriesOf = (values) => {
+ *   const steps = Float64Array.from(values, (_, step) => step);
+ *   return { steps, epochs: steps.map(() => NaN), timesMs: steps.map(() => NaN), values: Float64Array.from(values) };
+ * };
+ * const series = new Map([['train/loss', seriesOf([0.75, 0.5])], ['val/loss', seriesOf([1, 0.875])]]);
+ * const gap = evaluateFormula(parseFormula('val/loss - train/loss'), (key) => series.get(key));
+ * console.log(gap.steps, gap.values); // Float64Array(2) [ 0, 1 ] Float64Array(2) [ 0.25, 0.375 ]
+ * ```
  */
 export function evaluateFormula(
   formula: Formula,

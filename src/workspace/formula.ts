@@ -63,7 +63,16 @@ const SIGNS = '+-*/(),';
  * @param text at most 1,000 characters, 64 levels of parentheses and 32 metrics, of which it names one at least
  * @throws {QuarkError} `invalid_input`; its `details` have `from` and `to`, the characters that are wrong
  * @example
- * parseFormula('max(val/loss, 0.1) - train/loss').metrics; // ['val/loss', 'train/loss']
+ * ```js
+ * import { parseFormula } from 'quark-sdk/workspace';
+ *
+ * console.log(parseFormula('max(val/loss, 0.1) - train/loss').metrics); // [ 'val/loss', 'train/loss' ]
+ * try {
+ *   parseFormula('val/loss - (');
+ * } catch (error) {
+ *   console.log(error.message, error.details.from, error.details.to);
+ * }
+ * ```
  */
 export function parseFormula(text: string): Formula {
   checkStorable('formula', text);
@@ -250,7 +259,18 @@ class FormulaParser {
   }
 }
 
-/** A key as a formula writes it: in quotes where it has to be. */
+/**
+ * A key as a formula writes it: in quotes where it has to be.
+ *
+ * @example
+ * ```js
+ * import { formulaKey, parseFormula } from 'quark-sdk/workspace';
+ *
+ * const text = `${formulaKey('val/loss')} - ${formulaKey('loss {subset=val}')}`;
+ * console.log(text);
+ * console.log(parseFormula(text).metrics); // [ 'val/loss', 'loss {subset=val}' ]
+ * ```
+ */
 export function formulaKey(key: string): string {
   KEY.lastIndex = 0;
   const isPlain = KEY.exec(key)?.[0] === key && !FORMULA_FUNCTIONS.some((one) => one === key);

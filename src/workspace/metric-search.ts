@@ -11,7 +11,13 @@ const MAX_SEARCH_CHARS = 200;
  * @param text what was typed, of which the first 200 characters count; blank finds everything
  * @throws {QuarkError} `invalid_input` where the pattern is none
  * @example
- * ['train/loss', 'val/loss', 'lr'].filter(metricSearch('/^(train|val)/')); // the first two
+ * ```js
+ * import { metricSearch } from 'quark-sdk/workspace';
+ *
+ * const keys = ['train/loss', 'val/loss', 'lr'];
+ * console.log(keys.filter(metricSearch('loss train'))); // [ 'train/loss' ]
+ * console.log(keys.filter(metricSearch('/^(train|val)/'))); // [ 'train/loss', 'val/loss' ]
+ * ```
  */
 export function metricSearch(text: string): (key: string) => boolean {
   const wanted = text.trim();

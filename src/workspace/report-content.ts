@@ -32,7 +32,18 @@ export type ReportScope = {
  *
  * @throws {QuarkError} `invalid_input` where the query is none
  * @example
- * const curves = await readReportCurves({ store, project: 'digits' }, { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' });
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { readReportCurves } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store, name: 'baseline', tags: ['sweep'] }, (session) => {
+ *   new MetricsLogger(session).logColumns('val/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ * });
+ * const block = { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' };
+ * const [{ label, steps, values }] = await readReportCurves({ store, project: 'digits' }, block);
+ * console.log(label, steps, values); // baseline [ 0, 1, 2 ] [ 0.9, 0.5, 0.4 ]
+ * ```
  */
 export async function readReportCurves(
   { project, store }: ReportScope,
@@ -69,7 +80,17 @@ function smallCurve(label: string, steps: Float64Array, values: Float64Array): R
  *
  * @throws {QuarkError} `invalid_input` where the query or a column is none
  * @example
- * const { titles, rows } = await readReportRows({ store, project: 'digits' }, { kind: 'runs', where: '', columns: ['config.lr'] });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readReportRows } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01])
+ *   await TrainingSession.run({ project: 'digits', storage: store, name: `lr ${lr}`, config: { lr } }, () => {});
+ * const block = { kind: 'runs', where: '', columns: ['config.lr'] };
+ * const { titles, rows } = await readReportRows({ store, project: 'digits' }, block);
+ * console.log(titles, rows); // [ 'Run', 'config.lr' ] [ [ 'lr 0.01', '0.01' ], [ 'lr 0.1', '0.1' ] ]
+ * ```
  */
 export async function readReportRows(
   scope: ReportScope,
@@ -111,7 +132,18 @@ function plainValue(value: number): string {
  *
  * @throws {QuarkError} `invalid_input` where a query is none
  * @example
- * const html = await writtenReportHtml(await freezeReport({ store, project: 'digits' }, report));
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { freezeReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('val/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ * });
+ * const live = { title: 'Rates', blocks: [{ kind: 'chart', metric: 'val/loss', where: '' }] };
+ * const { blocks } = await freezeReport({ store, project: 'digits' }, live);
+ * console.log(blocks[0].frozen[0].values); // [ 0.9, 0.5, 0.4 ]
+ * ```
  */
 export async function freezeReport(
   scope: ReportScope,

@@ -48,7 +48,22 @@ export type ReportBlock =
 /** A report as people write it. */
 export type WrittenReport = { readonly title: string; readonly blocks: readonly ReportBlock[] };
 
-/** Reads and checks a report of which nothing is known. @throws {QuarkError} `invalid_input` naming the field */
+/**
+ * Reads and checks a report of which nothing is known. @throws {QuarkError} `invalid_input` naming the field
+ *
+ * @example
+ * ```js
+ * import { checkReport } from 'quark-sdk/workspace';
+ *
+ * const { title, blocks } = checkReport({ title: 'Rates', blocks: [{ kind: 'text', text: 'Small ones *win*.' }] });
+ * console.log(title, blocks.length); // Rates 1
+ * try {
+ *   checkReport({ title: 'Rates', blocks: [{ kind: 'chart', where: '' }] });
+ * } catch (error) {
+ *   console.log(error.details.field); // report.blocks[0].metric
+ * }
+ * ```
+ */
 export function checkReport(value: unknown): WrittenReport {
   const { blocks, title } = objectOf('report', value);
   if (!Array.isArray(blocks) || blocks.length > REPORT_LIMITS.blocks)

@@ -34,14 +34,20 @@ export type ReportUpdate =
  * @throws {QuarkError} `invalid_input` naming the field, before anything is written; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `missing` when there is no such project; `read_only`, `unauthorised`
  * @example
- * await saveReport(store, 'digits', {
- *   title: 'Learning rates',
- *   blocks: [
- *     { kind: 'text', text: 'Small ones *win*.' },
- *     { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' },
- *     { kind: 'runs', where: 'tag:sweep', columns: ['config.lr', 'metrics.val/loss.best'] },
- *   ],
- * });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {}); // a project is there with its first run
+ * const blocks = [
+ *   { kind: 'text', text: 'Small ones *win*.' },
+ *   { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' },
+ *   { kind: 'runs', where: 'tag:sweep', columns: ['config.lr', 'metrics.val/loss.best'] },
+ * ];
+ * const { kind, report } = await saveReport(store, 'digits', { title: 'Learning rates', blocks });
+ * console.log(kind, report.name, report.revision); // updated Learning rates 1
+ * ```
  */
 export async function saveReport(
   store: Store,
@@ -66,7 +72,15 @@ export async function saveReport(
  *
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @example
- * for (const { id, name } of await listReports(store, 'digits')) console.log(id, name);
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { listReports, saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await saveReport(store, 'digits', { title: 'Learning rates', blocks: [] });
+ * for (const { id, name } of await listReports(store, 'digits')) console.log(name, id.length > 0); // Learning rates true
+ * ```
  */
 export async function listReports(
   store: Store,
@@ -81,7 +95,16 @@ export async function listReports(
  *
  * @throws {QuarkError} `invalid_input`, also where what is stored is no report; `unsupported` where the store has no documents
  * @example
- * const found = await readReport(store, 'digits', 'baseline');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readReport, saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const saved = await saveReport(store, 'digits', { title: 'Learning rates', blocks: [{ kind: 'text', text: 'Small ones *win*.' }] });
+ * const { report } = await readReport(store, 'digits', saved.report.id);
+ * console.log(report.title, report.blocks.length); // Learning rates 1
+ * ```
  */
 export async function readReport(
   store: Store,
@@ -100,7 +123,16 @@ export async function readReport(
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `busy` when it was changed meanwhile; `read_only`, `unauthorised`
  * @example
- * await deleteReport(store, 'digits', 'baseline');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { deleteReport, listReports, saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const { report } = await saveReport(store, 'digits', { title: 'Learning rates', blocks: [] });
+ * console.log(await deleteReport(store, 'digits', report.id)); // true
+ * console.log(await listReports(store, 'digits')); // []
+ * ```
  */
 export async function deleteReport(
   store: Store,
@@ -128,7 +160,17 @@ export async function deleteReport(
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `rejected` when there is a report of this id again; `read_only`, `unauthorised`
  * @example
- * const report = await restoreReport(store, 'digits', 'baseline');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { deleteReport, restoreReport, saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const { report } = await saveReport(store, 'digits', { title: 'Learning rates', blocks: [] });
+ * await deleteReport(store, 'digits', report.id);
+ * const restored = await restoreReport(store, 'digits', report.id);
+ * console.log(restored.report.title); // Learning rates
+ * ```
  */
 export async function restoreReport(
   store: Store,
@@ -153,7 +195,16 @@ export async function restoreReport(
  *
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @example
- * for (const { id, name } of await listDeletedReports(store, 'digits')) console.log(id, name);
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { deleteReport, listDeletedReports, saveReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const { report } = await saveReport(store, 'digits', { title: 'Learning rates', blocks: [] });
+ * await deleteReport(store, 'digits', report.id);
+ * for (const { id, name } of await listDeletedReports(store, 'digits')) console.log(name, id === report.id); // Learning rates true
+ * ```
  */
 export async function listDeletedReports(
   store: Store,

@@ -40,7 +40,15 @@ export type StepNote = {
  * @throws {QuarkError} `invalid_input` naming the field; `run_not_found`
  * @throws {SessionStoreError} `read_only`, `unauthorised`, `deleted`
  * @example
- * await addStepNote(store, runId, { step: 4000, text: 'Learning rate divided by ten.', by: 'kim' });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { addStepNote } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * const { step, text, by } = await addStepNote(store, runId, { step: 4000, text: 'Learning rate divided by ten.', by: 'kim' });
+ * console.log(step, text, by); // 4000 Learning rate divided by ten. kim
+ * ```
  */
 export async function addStepNote(
   store: Store,
@@ -69,7 +77,17 @@ export async function addStepNote(
  * @throws {QuarkError} `invalid_input`; `run_not_found`
  * @throws {SessionStoreError} `read_only`, `unauthorised`, `deleted`
  * @example
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { addStepNote, removeStepNote, stepNotesOf } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * const note = await addStepNote(store, runId, { step: 4000, text: 'Learning rate divided by ten.' });
  * await removeStepNote(store, runId, note.id);
+ * const events = await (await openRun(store, runId)).readEvents();
+ * console.log(stepNotesOf(events)); // []
+ * ```
  */
 export async function removeStepNote(store: Store, runId: string, noteId: string): Promise<void> {
   checkStore(store);
@@ -82,7 +100,16 @@ export async function removeStepNote(store: Store, runId: string, noteId: string
  * The notes among the events of a run, without those that were taken back, by step.
  *
  * @example
- * const notes = stepNotesOf(await reader.readEvents());
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { addStepNote, stepNotesOf } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
+ * await addStepNote(store, runId, { step: 4000, text: 'Learning rate divided by ten.' });
+ * const reader = await openRun(store, runId);
+ * for (const { step, text } of stepNotesOf(await reader.readEvents())) console.log(step, text); // 4000 Learning rate divided by ten.
+ * ```
  */
 export function stepNotesOf(events: readonly EventRecord[]): readonly StepNote[] {
   const notes = new Map<string, StepNote>();

@@ -145,7 +145,15 @@ export function checkView(view: unknown): asserts view is ChartsView {
  *
  * @throws {QuarkError} `invalid_input` as `saveView`
  * @example
- * await writeFile('losses.view.json', viewToJson(view));
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { viewToJson } from 'quark-sdk/workspace';
+ *
+ * const sections = [{ title: 'Loss', panels: [{ metrics: ['train/loss', 'val/loss'], logY: true }] }];
+ * const json = viewToJson({ name: 'Losses', sections });
+ * await writeFile('losses.view.json', json);
+ * console.log(JSON.parse(json).name); // Losses
+ * ```
  */
 export function viewToJson(view: ChartsView): string {
   checkView(view);
@@ -157,7 +165,13 @@ export function viewToJson(view: ChartsView): string {
  *
  * @throws {QuarkError} `invalid_input` naming the field that does not fit
  * @example
- * await saveView(store, { project: 'digits', ...viewFromJson(await readFile('losses.view.json', 'utf8')) });
+ * ```js
+ * import { viewFromJson, viewToJson } from 'quark-sdk/workspace';
+ *
+ * const json = viewToJson({ name: 'Losses', sections: [{ title: 'Loss', panels: [{ metrics: ['train/loss'] }] }] });
+ * const { name, sections } = viewFromJson(json);
+ * console.log(name, sections[0].panels[0].metrics); // Losses [ 'train/loss' ]
+ * ```
  */
 export function viewFromJson(json: string): ChartsView {
   let value: unknown;

@@ -59,12 +59,17 @@ export type SaveViewOptions = {
  * @throws {SessionStoreError} `missing` when there is no such project; `busy` when the view has not the expected revision any more, with
  *   `details.revision`; `read_only`, `unauthorised`
  * @example
- * await saveView(store, {
- *   project: 'digits',
- *   name: 'Losses',
- *   smoothingAmount: 0.6,
- *   sections: [{ title: 'Loss', panels: [{ metrics: ['train/loss', 'val/loss'], formulas: ['val/loss - train/loss'], logY: true }] }],
- * });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { saveView } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {}); // a project is there with its first run
+ * const panel = { metrics: ['train/loss', 'val/loss'], formulas: ['val/loss - train/loss'], logY: true };
+ * const view = { project: 'digits', name: 'Losses', smoothingAmount: 0.6, sections: [{ title: 'Loss', panels: [panel] }] };
+ * const saved = await saveView(store, view);
+ * console.log(saved.name, saved.revision, saved.isDefault); // Losses 1 false
+ * ```
  */
 export async function saveView(
   store: Store,
@@ -104,7 +109,17 @@ export async function saveView(
  *
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @example
- * for (const { name, isDefault } of await listViews(store, 'digits')) console.log(isDefault ? `${name} *` : name);
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { listViews, saveView } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const sections = [{ title: 'Loss', panels: [{ metrics: ['train/loss', 'val/loss'] }] }];
+ * await saveView(store, { project: 'digits', name: 'Losses', sections });
+ * const views = await listViews(store, 'digits');
+ * for (const { name, visibility, isDefault } of views) console.log(name, visibility, isDefault); // Losses project false
+ * ```
  */
 export async function listViews(
   store: Store,
@@ -125,7 +140,17 @@ export async function listViews(
  * @param nameOrId its name, or its id, which stays when it is renamed; of two views of one name, the reader's private one
  * @throws {QuarkError} `invalid_input`, also where what is stored is no view; `unsupported` where the store has no documents
  * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { readView, saveView } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const sections = [{ title: 'Loss', panels: [{ metrics: ['train/loss', 'val/loss'] }] }];
+ * await saveView(store, { project: 'digits', name: 'Losses', sections });
  * const saved = await readView(store, 'digits', 'Losses');
+ * console.log(saved.view.sections[0].panels[0].metrics); // [ 'train/loss', 'val/loss' ]
+ * ```
  */
 export async function readView(
   store: Store,
@@ -145,7 +170,15 @@ export async function readView(
  * @throws {QuarkError} `invalid_input`; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `read_only`, `unauthorised`
  * @example
- * await deleteView(store, 'digits', 'Losses');
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { deleteView, saveView } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await saveView(store, { project: 'digits', name: 'Losses', sections: [] });
+ * console.log(await deleteView(store, 'digits', 'Losses')); // true
+ * ```
  */
 export async function deleteView(
   store: Store,
@@ -166,7 +199,17 @@ export async function deleteView(
  * @throws {QuarkError} `invalid_input`, also where there is no such view, or it is a private one; `unsupported` where the store has no documents
  * @throws {SessionStoreError} `missing` when there is no such project; `read_only`, `unauthorised`
  * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { listViews, saveView, setDefaultView } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * await saveView(store, { project: 'digits', name: 'Losses', sections: [] });
  * await setDefaultView(store, 'digits', 'Losses');
+ * const [{ name, isDefault }] = await listViews(store, 'digits');
+ * console.log(name, isDefault); // Losses true
+ * ```
  */
 export async function setDefaultView(
   store: Store,

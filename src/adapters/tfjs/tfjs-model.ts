@@ -66,6 +66,23 @@ export interface TfjsSource extends ModelSource {
  * @param model a built `tf.LayersModel`
  * @param optimizer the optimizer that trains it; default: the one it is compiled with, also after it is compiled again
  * @throws {QuarkError} `invalid_input` when an argument is wrong
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { HookEngine } from 'quark-sdk/probes';
+ * import { tfjsModel } from 'quark-sdk/tfjs';
+ *
+ * const layers = [tf.layers.dense({ name: 'hidden', units: 4, inputShape: [2] }), tf.layers.dense({ name: 'output', units: 1 })];
+ * const model = tf.sequential({ layers });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const hooks = new HookEngine(session, tfjsModel(tf, model));
+ *   console.log(hooks.instrumentedModuleNames);
+ *   await hooks.step(0, {}, () => model.trainOnBatch(tf.ones([8, 2]), tf.ones([8, 1])));
+ *   console.log((await hooks.read()).length);
+ * });
+ * ```
  */
 export function tfjsModel(
   tf: TfjsRuntime,
@@ -91,6 +108,22 @@ export function tfjsModel(
  *
  * @param tf the TensorFlow.js namespace the variables were made with
  * @throws {QuarkError} `invalid_input` when an argument is wrong
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { HookEngine } from 'quark-sdk/probes';
+ * import { tfjsVariables } from 'quark-sdk/tfjs';
+ *
+ * const [kernel, optimizer] = [tf.variable(tf.ones([2, 1])), tf.train.sgd(0.1)];
+ * const source = tfjsVariables(tf, { variables: { 'hidden/kernel': kernel }, optimizer, taps: { hidden: 'Dense' } });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const hooks = new HookEngine(session, source);
+ *   const loss = () => source.tap('hidden', tf.matMul(tf.ones([8, 2]), kernel)).square().mean();
+ *   hooks.step(0, {}, () => optimizer.minimize(loss));
+ *   for (const { moduleName, summaryType, norm } of await hooks.read()) console.log(moduleName, summaryType, norm);
+ * });
+ * ```
  */
 export function tfjsVariables(tf: TfjsRuntime, options: TfjsVariablesOptions): TfjsSource {
   checkRuntime(tf);

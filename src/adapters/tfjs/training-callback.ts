@@ -101,6 +101,21 @@ export interface QuarkCallback {
  *
  * @param tf - The TensorFlow.js namespace the model was made with.
  * @throws {QuarkError} `invalid_input` when an argument is wrong
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model, { parameters: { schedule: { everyNSteps: 10 } } });
+ *   await model.fit(tf.ones([64, 2]), tf.ones([64, 1]), { epochs: 2, batchSize: 8, verbose: 0, callbacks });
+ *   const { run } = await session.reload();
+ *   console.log(callbacks.nextStep, run.status); // 16 running
+ * });
+ * ```
  */
 export function quarkCallback(
   session: TrainingSession,

@@ -16,7 +16,19 @@ export type AlertIdentity = {
 /** An alert that was silenced or acknowledged. */
 export type SilencedAlert = { readonly alert: AlertRecord; readonly silence: Silence };
 
-/** The identity of an alert: its rule, and the layer and the metric of its first evidence. */
+/**
+ * The identity of an alert: its rule, and the layer and the metric of its first evidence.
+ *
+ * @example
+ * ```js
+ * import { alertIdentity, analyzeColumns, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const values = Float64Array.from({ length: 100 }, (_, step) => (step < 60 ? 1 / (step + 1) : Number.NaN));
+ * const loss = createMetricSeries('train/loss', { steps: values.map((_, step) => step), values });
+ * const { alerts } = analyzeColumns(createRunColumns({ metrics: [loss] }));
+ * console.log(alertIdentity(alerts[0])); // { ruleId: 'non_finite', moduleName: null, metricKey: 'train/loss' }
+ * ```
+ */
 export function alertIdentity({
   evidence,
   ruleId,
@@ -50,7 +62,25 @@ export function silencesOf({ eventTypes, payloads, timesMs }: EventColumns): rea
   );
 }
 
-/** What was said of an alert and holds now; of several the silence, and else the last. */
+/**
+ * What was said of an alert and holds now; of several the silence, and else the last.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { AnalyzerEngine, silenceOf } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 100; step++) metrics.log('train/loss', step < 60 ? 1 / (step + 1) : Number.NaN, { step });
+ *   const engine = new AnalyzerEngine(session);
+ *   await engine.silence({ ruleId: 'non_finite', reason: 'Known: the rate was too high.', by: 'Ada' });
+ *   const [alert] = (await engine.analyze()).alerts;
+ *   const silence = silenceOf(alert, await engine.readSilences(), Date.now());
+ *   console.log(silence.kind, silence.reason); // silence Known: the rate was too high.
+ * });
+ * ```
+ */
 export function silenceOf(
   alert: Pick<AlertRecord, 'evidence' | 'ruleId'>,
   silences: readonly Silence[],
@@ -85,7 +115,19 @@ export function silencedAlerts(
  *
  * @param silenced what was said of these alerts, as the `silenced` of an analysis
  * @example
- * const groups = groupAlerts(audibleAlerts(result.alerts, result.silenced));
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { AnalyzerEngine, audibleAlerts, groupAlerts } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 100; step++) metrics.log('train/loss', step < 60 ? 1 / (step + 1) : Number.NaN, { step });
+ *   const engine = new AnalyzerEngine(session);
+ *   await engine.silence({ ruleId: 'non_finite', reason: 'Known: the rate was too high.', by: 'Ada' });
+ *   const { alerts, silenced } = await engine.analyze();
+ *   console.log(silenced.length, groupAlerts(audibleAlerts(alerts, silenced)).map(({ cause }) => cause.ruleId));
+ * });
+ * ```
  */
 export function audibleAlerts(
   alerts: readonly AlertRecord[],

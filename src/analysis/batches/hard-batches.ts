@@ -83,6 +83,14 @@ export type HardBatches = {
  * samples among a thousand; one epoch cannot. Time is linear in batches and samples.
  *
  * @throws {QuarkError} `invalid_input` naming the option
+ * @example
+ * ```js
+ * import { createBatchColumns, createRunColumns, findHardBatches } from 'quark-sdk/analysis';
+ *
+ * const rows = Array.from({ length: 200 }, (_, step) => ({ step, loss: step === 120 ? 8 : 1 + 0.01 * (step % 7), sampleIds: [step] }));
+ * const { batchCount, batches } = findHardBatches(createRunColumns({ batches: createBatchColumns(rows) }));
+ * console.log(batchCount, batches[0].step, batches[0].loss); // 200 120 8
+ * ```
  */
 export function findHardBatches(columns: RunColumns, options: HardBatchOptions = {}): HardBatches {
   const {

@@ -23,6 +23,18 @@ const MAX_NAMES = 4;
 /**
  * What {@link findHardBatches} found as tables for people, at most 12 rows each: samples, classes, batches, spikes. Tables without a row are left
  * out.
+ *
+ * @example
+ * ```js
+ * import { createBatchColumns, createRunColumns, findHardBatches, tabulateHardBatches } from 'quark-sdk/analysis';
+ *
+ * const rows = Array.from({ length: 200 }, (_, step) => ({ step, loss: step === 120 ? 8 : 1 + 0.01 * (step % 7), sampleIds: [step] }));
+ * const found = findHardBatches(createRunColumns({ batches: createBatchColumns(rows) }));
+ * for (const { title, columns, rows } of tabulateHardBatches(found)) {
+ *   console.log(title, columns.map((column) => column.title));
+ *   console.log(rows[0]);
+ * }
+ * ```
  */
 export function tabulateHardBatches(found: HardBatches): readonly HardBatchTable[] {
   const tables = [samples(found), classes(found), spikes(found), batches(found)];

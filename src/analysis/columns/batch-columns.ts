@@ -32,6 +32,17 @@ type BatchParts = Pick<
  * Batches from rows in memory, for {@link createRunColumns}. They are put in the order of their steps; those without a step come last.
  *
  * @throws {QuarkError} `invalid_input` naming the row and the field
+ * @example
+ * ```js
+ * import { createBatchColumns, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const batches = createBatchColumns([
+ *   { step: 1, loss: 0.6, classCounts: { cat: 3, dog: 1 }, sampleIds: ['a', 'b', 'c', 'd'] },
+ *   { step: 0, loss: 0.7, classCounts: { cat: 2, dog: 2 } },
+ * ]);
+ * console.log(batches.rowCount, batches.losses, batches.classNames); // 2 Float64Array(2) [ 0.7, 0.6 ] [ 'cat', 'dog' ]
+ * console.log(createRunColumns({ batches }).batches === batches); // true
+ * ```
  */
 export function createBatchColumns(rows: readonly BatchRow[]): BatchColumns {
   if (!Array.isArray(rows)) throw invalidInput('rows', rows, 'a list of batches');

@@ -67,6 +67,16 @@ export function emptyColumns(): RunColumns {
  * several series with one key the last counts.
  *
  * @throws {QuarkError} `invalid_input` naming an unknown part
+ * @example
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 50 }, (_, step) => step);
+ * const metrics = [createMetricSeries('train/loss', { steps, values: steps.map((step) => 1 / (step + 1)) })];
+ * const columns = createRunColumns({ metrics, run: { config: { lr: 0.1 } } });
+ * console.log(columns.metrics.size, columns.run.config); // 1 { lr: 0.1 }
+ * console.log(analyzeColumns(columns).roles.trainLoss.keys); // [ 'train/loss' ]
+ * ```
  */
 export function createRunColumns(parts: RunColumnsParts): RunColumns {
   const empty = emptyColumns();

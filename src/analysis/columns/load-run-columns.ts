@@ -50,6 +50,17 @@ const WANTED_NAMES = ['metrics', 'layers', 'parameters', 'telemetry', 'batches',
  *
  * @throws {QuarkError} `invalid_input` naming the field
  * @throws {SessionStoreError}
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { loadRunColumns } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   const { metrics, layers } = await loadRunColumns(session, { metrics: ['train/loss'] });
+ *   console.log(metrics.get('train/loss').values, layers.length); // Float64Array(3) [ 0.9, 0.5, 0.4 ] 0
+ * });
+ * ```
  */
 export async function loadRunColumns(
   source: AnalyzableRun,

@@ -22,6 +22,13 @@ export type MetricSamples = {
  * place. The arrays are copied where they have to be ordered, and else kept: do not change them afterwards.
  *
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createMetricSeries } from 'quark-sdk/analysis';
+ *
+ * const { x, steps, values } = createMetricSeries('train/loss', { steps: [2, 0, 1, 1], values: [0.4, 0.9, 0.6, 0.5] });
+ * console.log(x, steps, values); // step Float64Array(3) [ 0, 1, 2 ] Float64Array(3) [ 0.9, 0.5, 0.4 ]
+ * ```
  */
 export function createMetricSeries(key: string, samples: MetricSamples): MetricSeries {
   if (typeof key !== 'string' || key === '') throw invalidInput('key', key, 'the key of a metric');

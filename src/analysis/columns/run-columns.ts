@@ -172,7 +172,17 @@ export type RunColumns = {
   readonly damagedSegments: number;
 };
 
-/** The column that a series is ordered by. */
+/**
+ * The column that a series is ordered by.
+ *
+ * @example
+ * ```js
+ * import { axisOf, createMetricSeries } from 'quark-sdk/analysis';
+ *
+ * const loss = createMetricSeries('val/loss', { epochs: [1, 2, 3], values: [0.9, 0.5, 0.4] });
+ * console.log(loss.x, axisOf(loss)); // epoch Float64Array(3) [ 1, 2, 3 ]
+ * ```
+ */
 export function axisOf(series: PlacedColumns): Float64Array {
   return series.x === 'step' ? series.steps : series.epochs;
 }

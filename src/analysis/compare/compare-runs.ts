@@ -66,6 +66,19 @@ export type CompareOptions = {
  * Compares two runs in memory: imports, a page, files.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
+ * @example
+ * ```js
+ * import { compareColumns, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 100 }, (_, step) => step);
+ * const runOf = (lr) =>
+ *   createRunColumns({
+ *     run: { config: { lr } },
+ *     metrics: [createMetricSeries('train/loss', { steps, values: steps.map((step) => Math.exp(-lr * step)) })],
+ *   });
+ * const { configDiffs, firstPartingStep, metricDiffs } = await compareColumns(runOf(0.05), runOf(0.01));
+ * console.log(configDiffs[0].path, firstPartingStep, metricDiffs[0].metricKey); // lr 1 train/loss
+ * ```
  */
 export async function compareColumns(
   primary: RunColumns,
@@ -84,6 +97,19 @@ export async function compareColumns(
  * Many runs in memory, in groups of the same configuration but for seeds.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
+ * @example
+ * ```js
+ * import { compareColumnGroups, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 100 }, (_, step) => step);
+ * const runOf = (runId, lr, seed) =>
+ *   createRunColumns({
+ *     run: { runId, config: { lr, seed } },
+ *     metrics: [createMetricSeries('train/loss', { steps, values: steps.map((step) => Math.exp(-lr * step) + seed / 100) })],
+ *   });
+ * const { groups } = await compareColumnGroups([runOf('a', 0.1, 1), runOf('b', 0.1, 2), runOf('c', 0.01, 1), runOf('d', 0.01, 2)]);
+ * for (const { name, runIds } of groups) console.log(name, runIds);
+ * ```
  */
 export async function compareColumnGroups(
   runs: readonly RunColumns[],

@@ -16,7 +16,13 @@ export type SettingRow = {
  * The settings of several runs, by path in alphabetical order.
  *
  * @example
- * const different = compareSettings(runs.map(({ config }) => config)).filter(({ isDifferent }) => isDifferent);
+ * ```js
+ * import { compareSettings } from 'quark-sdk/analysis';
+ *
+ * const rows = compareSettings([{ optimizer: { lr: 0.1 }, seed: 1 }, { optimizer: { lr: 0.1, decay: 0.9 }, seed: 2 }]);
+ * for (const { path, values, isDifferent } of rows) if (isDifferent) console.log(path, values);
+ * // optimizer.decay [ undefined, 0.9 ], then seed [ 1, 2 ]
+ * ```
  */
 export function compareSettings(configs: readonly JsonObject[]): readonly SettingRow[] {
   const flat = configs.map(flatSettings);

@@ -48,7 +48,15 @@ export type CurveBandOptions = {
  *
  * @throws {QuarkError} `invalid_input` naming the option or the curve
  * @example
- * const { mean, low, high } = bandOfCurves(seeds.map(({ steps, values }) => ({ positions: steps, values })));
+ * ```js
+ * import { bandOfCurves } from 'quark-sdk/analysis';
+ *
+ * const positions = Float64Array.of(0, 1, 2);
+ * const seeds = [[1, 0.6, 0.4], [1.2, 0.8, 0.6]].map((values) => ({ positions, values: Float64Array.from(values) }));
+ * const { mean, low, high, counts } = bandOfCurves(seeds, { kind: 'range' });
+ * console.log(low, high, counts); // Float64Array(3) [ 1, 0.6, 0.4 ] Float64Array(3) [ 1.2, 0.8, 0.6 ] Uint32Array(3) [ 2, 2, 2 ]
+ * console.log(mean.length); // 3
+ * ```
  */
 export function bandOfCurves(
   curves: readonly CurvePoints[],

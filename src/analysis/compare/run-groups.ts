@@ -45,7 +45,16 @@ export function checkGrouping(field: string, by: unknown): RunGrouping {
  * @param by what makes runs a group. Default `config`.
  * @throws {QuarkError} `invalid_input` naming `by`
  * @example
- * const groups = groupRuns((await listRuns(store)).map(({ run }) => run), 'config.lr');
+ * ```js
+ * import { groupRuns } from 'quark-sdk/analysis';
+ *
+ * const runs = [
+ *   { id: 'a', config: { lr: 0.1, seed: 1 } },
+ *   { id: 'b', config: { lr: 0.1, seed: 2 } },
+ *   { id: 'c', config: { lr: 0.01, seed: 1 } },
+ * ];
+ * for (const { name, runIds } of groupRuns(runs, 'config.lr')) console.log(name, runIds); // lr=0.1 [ 'a', 'b' ], then lr=0.01 [ 'c' ]
+ * ```
  */
 export function groupRuns(
   runs: readonly GroupableRun[],

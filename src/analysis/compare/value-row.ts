@@ -44,7 +44,14 @@ export type CompareValuesOptions = {
  * @param samples of each column one value a run
  * @throws {QuarkError} `invalid_input` naming the option
  * @example
- * const { cells, best } = compareValues('val/loss', [[0.31, 0.33], [0.24, 0.26]], { baseline: 0 });
+ * ```js
+ * import { compareValues } from 'quark-sdk/analysis';
+ *
+ * const seeds = [[0.31, 0.33, 0.32], [0.24, 0.26, 0.25]]; // two configurations of three seeds each
+ * const { best, cells, direction } = compareValues('val/loss', seeds, { baseline: 0 });
+ * console.log(direction, best); // lower [ 1 ]
+ * console.log(cells[1].mean, cells[1].difference.toFixed(2), cells[1].isSignificant); // 0.25 -0.07 true
+ * ```
  */
 export function compareValues(
   metricKey: string,

@@ -33,7 +33,17 @@ const MAX_CHARS = 1_000_000;
  * @param name what errors call it; default `quark.config.json`
  * @throws {QuarkError} `invalid_input` naming the field, its value and the rule for it
  * @example
+ * ```js
+ * import { checkQuarkConfig } from 'quark-sdk/analysis';
+ *
  * const { rules } = checkQuarkConfig({ rules: [{ metric: 'val/loss', above: 2, for: '5 epochs' }] });
+ * console.log(rules[0].metric); // val/loss
+ * try {
+ *   checkQuarkConfig({ thresholds: { plateauMinShare: -1 } }, 'my.json');
+ * } catch (error) {
+ *   console.log(error.message);
+ * }
+ * ```
  */
 export function checkQuarkConfig(given: unknown, name = 'quark.config.json'): QuarkConfig {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
@@ -69,6 +79,13 @@ function onlyGiven(parts: {
  * Reads the text of a `quark.config.json`.
  *
  * @throws {QuarkError} `invalid_input` where it is no JSON, else as {@link checkQuarkConfig}
+ * @example
+ * ```js
+ * import { parseQuarkConfig } from 'quark-sdk/analysis';
+ *
+ * const { disabledRules, roles } = parseQuarkConfig('{ "disabledRules": ["plateau"], "roles": { "trainLoss": "objective" } }');
+ * console.log(disabledRules, roles); // [ 'plateau' ] { trainLoss: 'objective' }
+ * ```
  */
 export function parseQuarkConfig(text: string, name = 'quark.config.json'): QuarkConfig {
   if (text.length > MAX_CHARS)
@@ -86,7 +103,19 @@ export function parseQuarkConfig(text: string, name = 'quark.config.json'): Quar
   return checkQuarkConfig(value, name);
 }
 
-/** The configuration as the analyzer takes it: without what is only for the file. */
+/**
+ * The configuration as the analyzer takes it: without what is only for the file.
+ *
+ * @example
+ * ```js
+ * import { analyzeColumns, analyzerConfigOf, createMetricSeries, createRunColumns, parseQuarkConfig } from 'quark-sdk/analysis';
+ *
+ * const config = analyzerConfigOf(parseQuarkConfig('{ "disabledRules": ["plateau"], "roles": { "trainLoss": "objective" } }'));
+ * const objective = createMetricSeries('objective', { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] });
+ * const { judgedWith } = analyzeColumns(createRunColumns({ metrics: [objective] }), config);
+ * console.log(judgedWith.disabledRules); // [ 'plateau' ]
+ * ```
+ */
 export function analyzerConfigOf({
   disabledRules,
   roles,
@@ -104,6 +133,13 @@ export function analyzerConfigOf({
  * The configuration of a project for one of its runs: without roles of metrics that the run does not have. An analysis refuses those.
  *
  * @param keys the metrics of the run
+ * @example
+ * ```js
+ * import { analyzerConfigOf, configForRun } from 'quark-sdk/analysis';
+ *
+ * const config = analyzerConfigOf({ roles: { trainLoss: 'objective', valLoss: 'holdout/nll' } });
+ * console.log(configForRun(config, ['objective', 'lr']).roles); // { trainLoss: 'objective' }
+ * ```
  */
 export function configForRun(
   config: AnalyzerEngineConfig,
@@ -118,7 +154,17 @@ export function configForRun(
   return { ...config, roles: Object.fromEntries(present) };
 }
 
-/** The JSON Schema of `quark.config.json`, which the package has as `quark-sdk/quark.config.schema.json`. */
+/**
+ * The JSON Schema of `quark.config.json`, which the package has as `quark-sdk/quark.config.schema.json`.
+ *
+ * @example
+ * ```js
+ * import { quarkConfigSchema } from 'quark-sdk/analysis';
+ *
+ * const { properties } = quarkConfigSchema();
+ * console.log(Object.keys(properties)); // [ '$schema', 'rules', 'thresholds', 'disabledRules', 'roles' ]
+ * ```
+ */
 export function quarkConfigSchema(): JsonSchema {
   const thresholds = describeRules().flatMap((rule) => rule.thresholds);
   return {

@@ -78,7 +78,25 @@ export type HealthScoreFilter = {
   readonly limit?: number | undefined;
 };
 
-/** Turns what was recorded of a run into alerts and health scores, and stores them with the run. */
+/**
+ * Turns what was recorded of a run into alerts and health scores, and stores them with the run.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { AnalyzerEngine } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 100; step++) metrics.log('train/loss', step < 60 ? 1 / (step + 1) : Number.NaN, { step });
+ *   const engine = new AnalyzerEngine(session, { thresholds: { plateauMinPoints: 30 } });
+ *   const { alerts, healthScores } = await engine.analyze();
+ *   console.log(alerts[0].ruleId, alerts[0].severity); // non_finite critical
+ *   console.log(healthScores[0].scoreKey, healthScores[0].status); // overall critical
+ *   await engine.silence({ ruleId: 'non_finite', reason: 'Known: the rate was too high.', by: 'Ada' });
+ * });
+ * ```
+ */
 export class AnalyzerEngine {
   readonly #source: AnalyzableRun;
   readonly #run: AnalyzedRun;

@@ -23,6 +23,24 @@ const compareRules = { baseline: orDefault(flag(), false), ...runAnalysisRules }
 /**
  * Compares a run with others. Nothing is stored. Runs of more than 20,000 rows are read and compared in a worker; see
  * {@link RunAnalysisOptions}.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { ComparisonEngine } from 'quark-sdk/analysis';
+ *
+ * const store = createMemoryStore();
+ * const train = (lr) =>
+ *   TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, (session) => {
+ *     const metrics = new MetricsLogger(session);
+ *     for (let step = 0; step < 100; step++) metrics.log('train/loss', Math.exp(-lr * step), { step });
+ *     return session.runId;
+ *   });
+ * const [slow, fast] = [await train(0.01), await train(0.05)];
+ * const { configDiffs, metricDiffs } = await new ComparisonEngine(await openRun(store, fast)).compareToBaseline(slow);
+ * console.log(configDiffs[0].path, configDiffs[0].primaryValue, configDiffs[0].referenceValue); // lr 0.05 0.01
+ * console.log(metricDiffs[0].metricKey, metricDiffs[0].lastDelta < 0); // train/loss true
+ * ```
  */
 export class ComparisonEngine {
   readonly #primary: AnalyzableRun;

@@ -47,6 +47,19 @@ export type PhaseFilter = StepFilter & { readonly phaseName?: PhaseName | undefi
  *
  * It may be called again while the run goes on: it reads the losses and accuracies only, and takes some 50 ns a point. See {@link findPhases}
  * for how phases are found, and for what may still change.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { PhaseAnalyzer } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 500; step++) metrics.log('train/loss', 0.2 + Math.exp(-step / 40), { step });
+ *   const { phases } = await new PhaseAnalyzer(session).analyze();
+ *   for (const { phaseName, stepStart, stepEnd } of phases) console.log(phaseName, stepStart, stepEnd);
+ * });
+ * ```
  */
 export class PhaseAnalyzer {
   readonly #source: AnalyzableRun;

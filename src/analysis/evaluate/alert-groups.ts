@@ -53,6 +53,15 @@ const LEADS_TO: Readonly<Record<string, readonly string[]>> = Object.fromEntries
  * Alerts by their causes, the worst group first; of equals the cause that comes first. Each alert is in one group, once.
  *
  * @param alerts in the order of the analysis: causes before consequences, remarks last
+ * @example
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns, groupAlerts } from 'quark-sdk/analysis';
+ *
+ * const values = Float64Array.from({ length: 100 }, (_, step) => (step < 60 ? 1 / (step + 1) : Number.NaN));
+ * const loss = createMetricSeries('train/loss', { steps: values.map((_, step) => step), values });
+ * const { alerts } = analyzeColumns(createRunColumns({ metrics: [loss] }));
+ * for (const { cause, consequences, severity } of groupAlerts(alerts)) console.log(severity, cause.title, consequences.length);
+ * ```
  */
 export function groupAlerts<A extends Pick<AlertRecord, 'ruleId' | 'severity'>>(
   alerts: readonly A[],

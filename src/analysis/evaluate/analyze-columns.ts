@@ -70,6 +70,16 @@ export type AnalyzeOptions = {
  * into segments.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
+ * @example
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const values = Float64Array.from({ length: 100 }, (_, step) => (step < 60 ? 1 / (step + 1) : Number.NaN));
+ * const loss = createMetricSeries('train/loss', { steps: values.map((_, step) => step), values });
+ * const { alerts, healthScores } = analyzeColumns(createRunColumns({ metrics: [loss] }), { disabledRules: ['plateau'] });
+ * for (const { ruleId, severity } of alerts) console.log(ruleId, severity); // non_finite critical
+ * console.log(healthScores[0].scoreKey, healthScores[0].score);
+ * ```
  */
 export function analyzeColumns(
   columns: RunColumns,
@@ -193,7 +203,19 @@ export function alertOf(
   });
 }
 
-/** The evidence of an alert or of a health score as records. */
+/**
+ * The evidence of an alert or of a health score as records.
+ *
+ * @example
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns, evidenceOf } from 'quark-sdk/analysis';
+ *
+ * const values = Float64Array.from({ length: 100 }, (_, step) => (step < 60 ? 1 / (step + 1) : Number.NaN));
+ * const loss = createMetricSeries('train/loss', { steps: values.map((_, step) => step), values });
+ * const [alert] = analyzeColumns(createRunColumns({ metrics: [loss] })).alerts;
+ * for (const { source, stepStart, summary } of evidenceOf(alert)) console.log(source, stepStart, summary);
+ * ```
+ */
 export function evidenceOf(record: Pick<AlertRecord, 'evidence'>): readonly EvidenceRecord[] {
   const list: readonly unknown[] = Array.isArray(record.evidence) ? record.evidence : [];
   return list.map((dict) => evidenceRecord.fromDict(dict as Dict)); // written by evidenceRecord itself

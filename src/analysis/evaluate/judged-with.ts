@@ -136,7 +136,14 @@ function isObject(value: unknown): value is object {
  * What a run was judged with, in a sentence without its end; empty for the defaults. Roles are not in it: `sayRoles` says them all.
  *
  * @example
- * sayJudgedWith(result.judgedWith); // 'lossSpikeScore 12 instead of 8, without the rule plateau'
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns, sayJudgedWith } from 'quark-sdk/analysis';
+ *
+ * const loss = createMetricSeries('train/loss', { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] });
+ * const config = { thresholds: { lossSpikeScore: 12 }, disabledRules: ['plateau'] };
+ * const { judgedWith } = analyzeColumns(createRunColumns({ metrics: [loss] }), config);
+ * console.log(sayJudgedWith(judgedWith)); // lossSpikeScore 12 instead of 8, without the rule plateau
+ * ```
  */
 export function sayJudgedWith(one: JudgedWith): string {
   const { compatibility, disabledRules, metricKeys, ownRules, thresholds } = one;

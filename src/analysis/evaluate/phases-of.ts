@@ -38,6 +38,15 @@ export type PhaseRecordOptions = {
  * The phases of a run in memory: an import, a page, a file. The same columns give the same result, however the run was cut into segments.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
+ * @example
+ * ```js
+ * import { analyzePhases, createMetricSeries, createRunColumns } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 500 }, (_, step) => step);
+ * const loss = createMetricSeries('train/loss', { steps, values: steps.map((step) => 0.2 + Math.exp(-step / 40)) });
+ * const { phases } = await analyzePhases(createRunColumns({ metrics: [loss] }));
+ * for (const { displayName, stepStart, stepEnd } of phases) console.log(displayName, stepStart, stepEnd);
+ * ```
  */
 export async function analyzePhases(
   columns: RunColumns,

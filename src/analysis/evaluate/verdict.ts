@@ -20,6 +20,18 @@ export type VerdictSource = {
 /**
  * What to know of a run, a line each: what is missing where it was not assessed, else its health; then what to check first, or that
  * there is nothing, and in which phase the training ended. Of a run that was not assessed nobody says how it ended.
+ *
+ * @example
+ * ```js
+ * import { analyzeColumns, analyzePhases, createMetricSeries, createRunColumns, sayVerdict } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 500 }, (_, step) => step);
+ * const loss = createMetricSeries('train/loss', { steps, values: steps.map((step) => 0.2 + Math.exp(-step / 40)) });
+ * const columns = createRunColumns({ metrics: [loss] });
+ * const { alerts, healthScores } = analyzeColumns(columns);
+ * const { phases } = await analyzePhases(columns);
+ * for (const line of sayVerdict({ alerts, healthScores, phases })) console.log(line);
+ * ```
  */
 export function sayVerdict({
   alerts,

@@ -80,6 +80,15 @@ export type PhaseView = {
  * @param kernel what medians and change points are computed with, such as `await loadSeriesKernel()`; plain JavaScript, with the same
  *   results, unless given
  * @throws {QuarkError} `invalid_input` naming the threshold
+ * @example
+ * ```js
+ * import { createMetricSeries, findPhases, findRoleSeries, loadSeriesKernel } from 'quark-sdk/analysis';
+ *
+ * const steps = Float64Array.from({ length: 500 }, (_, step) => step);
+ * const loss = createMetricSeries('train/loss', { steps, values: steps.map((step) => 0.2 + Math.exp(-step / 40)) });
+ * const found = findPhases(findRoleSeries(new Map([[loss.key, loss]])), {}, await loadSeriesKernel());
+ * console.log(found.map(({ phaseName }) => phaseName));
+ * ```
  */
 export function findPhases(
   series: RoleSeries,

@@ -54,6 +54,19 @@ export type RunReport = {
  *
  * @param source a session, a context, what `openRun` gives, or a run in memory
  * @throws {QuarkError} `invalid_input` naming the option
+ * @example
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { report } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2, 3], [0.9, 0.5, 0.4, 0.35]);
+ *   const { html, markdown } = await report(session, { title: 'Digits, first try' });
+ *   await writeFile('report.html', html);
+ *   console.log(markdown.split('\n')[0]); // # Digits, first try
+ * });
+ * ```
  */
 export async function report(
   source: AnalyzableRun | RunColumns,

@@ -17,7 +17,18 @@ const LINKED = /^(?:https?:|mailto:)/iu;
  *
  * @param report of which `freezeReport` has read what is live; what is not frozen is said to be missing
  * @example
- * await writeFile('report.html', await writtenReportHtml(await freezeReport({ store, project: 'digits' }, report)));
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { writtenReportHtml } from 'quark-sdk/analysis';
+ * import { freezeReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const written = { title: 'Digits', blocks: [{ kind: 'text', text: 'The **second** run is better.' }] };
+ * const html = await writtenReportHtml(await freezeReport({ store, project: 'digits' }, written));
+ * await writeFile('report.html', html);
+ * console.log(html.startsWith('<!doctype html>')); // true
+ * ```
  */
 export async function writtenReportHtml(report: WrittenReport): Promise<string> {
   const kernel = await analysisKernel();

@@ -10,7 +10,15 @@ import { escapeMarkdown, withoutControls } from './escape.ts';
  *
  * @param report of which `freezeReport` has read what is live
  * @example
- * console.log(writtenReportMarkdown(await freezeReport({ store, project: 'digits' }, report)));
+ * ```js
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { writtenReportMarkdown } from 'quark-sdk/analysis';
+ * import { freezeReport } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const written = { title: 'Digits', blocks: [{ kind: 'text', text: 'The **second** run is better.' }] };
+ * console.log(writtenReportMarkdown(await freezeReport({ store, project: 'digits' }, written)));
+ * ```
  */
 export function writtenReportMarkdown(report: WrittenReport): string {
   const parts = [`# ${escapeMarkdown(report.title)}`, ...report.blocks.map(blockText)];

@@ -129,7 +129,18 @@ export type RuleDescription = {
   }[];
 };
 
-/** What the rules are, from their own declarations. */
+/**
+ * What the rules are, from their own declarations.
+ *
+ * @example
+ * ```js
+ * import { describeRules } from 'quark-sdk/analysis';
+ *
+ * const plateau = describeRules().find(({ id }) => id === 'plateau');
+ * console.log(plateau.category, plateau.detects);
+ * for (const { name, value, doc } of plateau.thresholds) console.log(name, value, doc);
+ * ```
+ */
 export function describeRules(): readonly RuleDescription[] {
   return rules.map(({ advice, category, cause, detects, id, live, source, thresholds }) => ({
     id,

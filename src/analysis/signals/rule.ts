@@ -63,6 +63,9 @@ type RuleOfKinds<I extends string, T extends string, M extends { kind: string }>
  *
  * @throws {QuarkError} `invalid_input` naming the part that is wrong, for a rule with `evaluate`
  * @example
+ * ```js
+ * import { analyzeColumns, createMetricSeries, createRunColumns, defineRule } from 'quark-sdk/analysis';
+ *
  * const gap = defineRule({
  *   id: 'validation_gap',
  *   thresholds: { maxGap: { value: 0.5, doc: 'Most that validation may lie above training.' } },
@@ -73,6 +76,10 @@ type RuleOfKinds<I extends string, T extends string, M extends { kind: string }>
  *     return [{ severity: 'warning', title: 'A wide gap', fact: `Validation lies ${gap} above training.` }];
  *   },
  * });
+ * const metrics = [['train/loss', 0.25], ['val/loss', 1]].map(([key, value]) => createMetricSeries(key, { steps: [9], values: [value] }));
+ * const { alerts } = analyzeColumns(createRunColumns({ metrics }), { rules: [gap] });
+ * console.log(alerts.find(({ ruleId }) => ruleId === 'validation_gap').title); // A wide gap
+ * ```
  */
 export function defineRule<const I extends string, T extends string = never>(
   declaration: OwnRule<I, T>,

@@ -88,9 +88,16 @@ const CONFIDENCE = 0.95;
  *
  * @throws {QuarkError} `invalid_input` naming the option
  * @example
- * const { settings } = await configImportance(
- *   runs.map((run) => ({ config: run.config, value: metricQuantity([run], 'val/loss', 'best').values[0] })),
- * );
+ * ```js
+ * import { configImportance } from 'quark-sdk/analysis';
+ *
+ * const runs = Array.from({ length: 30 }, (_, i) => {
+ *   const config = { lr: 0.01 * (1 + (i % 6)), batchSize: [16, 32, 64][i % 3], seed: i };
+ *   return { config, value: config.lr + 0.0001 * i };
+ * });
+ * const { method, settings } = await configImportance(runs);
+ * console.log(method, settings.map(({ path, importance }) => `${path} ${importance.toFixed(1)}`));
+ * ```
  */
 export async function configImportance(
   runs: readonly MeasuredRun[],

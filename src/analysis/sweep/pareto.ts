@@ -12,7 +12,13 @@ export type ValuePair = { readonly x: number | null; readonly y: number | null }
  * @param better which way each value is better
  * @throws {QuarkError} `invalid_input`
  * @example
- * const front = paretoFront(runs.map((run) => ({ x: run.latencyMs, y: run.accuracy })), { x: 'lower', y: 'higher' });
+ * ```js
+ * import { paretoFront } from 'quark-sdk/analysis';
+ *
+ * const runs = [{ latencyMs: 5, accuracy: 0.9 }, { latencyMs: 9, accuracy: 0.95 }, { latencyMs: 8, accuracy: 0.85 }];
+ * const pairs = runs.map(({ latencyMs, accuracy }) => ({ x: latencyMs, y: accuracy }));
+ * console.log(paretoFront(pairs, { x: 'lower', y: 'higher' })); // [ 0, 1 ]
+ * ```
  */
 export function paretoFront(
   pairs: readonly ValuePair[],

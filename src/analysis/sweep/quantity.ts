@@ -33,7 +33,21 @@ export type RunQuantity = {
   readonly values: readonly (number | string | null)[];
 };
 
-/** A setting as one value a run. */
+/**
+ * A setting as one value a run.
+ *
+ * @example
+ * ```js
+ * import { settingQuantity } from 'quark-sdk/analysis';
+ *
+ * const runs = [
+ *   { id: 'a', config: { optimizer: { lr: 0.1 } }, metricSummaries: {} },
+ *   { id: 'b', config: {}, metricSummaries: {} },
+ * ];
+ * const { id, values } = settingQuantity(runs, 'optimizer.lr');
+ * console.log(id, values); // config.optimizer.lr [ 0.1, null ]
+ * ```
+ */
 export function settingQuantity(runs: readonly DescribedRun[], path: string): RunQuantity {
   return {
     id: `config.${path}`,
@@ -45,7 +59,24 @@ export function settingQuantity(runs: readonly DescribedRun[], path: string): Ru
   };
 }
 
-/** A metric as one value a run, by its summary. */
+/**
+ * A metric as one value a run, by its summary.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, listRuns, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { metricQuantity } from 'quark-sdk/analysis';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01])
+ *   await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, (session) => {
+ *     new MetricsLogger(session).logColumns('val/loss', [0, 1], [2 * lr, 3 * lr]);
+ *   });
+ * const runs = (await listRuns(store)).map(({ run }) => run);
+ * const { direction, values } = metricQuantity(runs, 'val/loss', 'best');
+ * console.log(direction, values); // lower [ 0.02, 0.2 ]
+ * ```
+ */
 export function metricQuantity(
   runs: readonly DescribedRun[],
   metricKey: string,
@@ -67,7 +98,22 @@ export function metricQuantity(
   };
 }
 
-/** The quantity of an id, or undefined for an id that names none. */
+/**
+ * The quantity of an id, or undefined for an id that names none.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, listRuns, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { runQuantity } from 'quark-sdk/analysis';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store, config: { lr: 0.1 } }, (session) => {
+ *   new MetricsLogger(session).log('val/loss', 0.5, { step: 0 });
+ * });
+ * const runs = (await listRuns(store)).map(({ run }) => run);
+ * for (const id of ['config.lr', 'metrics.val/loss.last']) console.log(runQuantity(runs, id).values); // [ 0.1 ], then [ 0.5 ]
+ * ```
+ */
 export function runQuantity(runs: readonly DescribedRun[], id: string): RunQuantity | undefined {
   if (id.startsWith('config.')) return settingQuantity(runs, id.slice('config.'.length));
   const statistic = METRIC_STATISTICS.find((one) => id.endsWith(`.${one}`));
@@ -75,7 +121,20 @@ export function runQuantity(runs: readonly DescribedRun[], id: string): RunQuant
   return metricQuantity(runs, id.slice('metrics.'.length, -statistic.length - 1), statistic);
 }
 
-/** Paths of settings that are not the same in all runs, in alphabetical order. */
+/**
+ * Paths of settings that are not the same in all runs, in alphabetical order.
+ *
+ * @example
+ * ```js
+ * import { varyingSettings } from 'quark-sdk/analysis';
+ *
+ * const runs = [
+ *   { id: 'a', config: { lr: 0.1, epochs: 5 }, metricSummaries: {} },
+ *   { id: 'b', config: { lr: 0.01, epochs: 5 }, metricSummaries: {} },
+ * ];
+ * console.log(varyingSettings(runs)); // [ 'lr' ]
+ * ```
+ */
 export function varyingSettings(runs: readonly DescribedRun[]): readonly string[] {
   const flat = runs.map(({ config }) => flatSettings(config));
   const texts = new Map<string, Set<string | undefined>>();
@@ -86,7 +145,21 @@ export function varyingSettings(runs: readonly DescribedRun[]): readonly string[
   return [...texts].flatMap(([path, { size }]) => (size > 1 ? [path] : [])).toSorted();
 }
 
-/** Keys of metrics that any of the runs has a summary of, in order of interest. */
+/**
+ * Keys of metrics that any of the runs has a summary of, in order of interest.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore, listRuns, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { summarizedMetrics } from 'quark-sdk/analysis';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logMany({ lr: 0.1, 'val/loss': 0.5, 'train/loss': 0.4 }, { step: 0 });
+ * });
+ * console.log(summarizedMetrics((await listRuns(store)).map(({ run }) => run))); // [ 'train/loss', 'val/loss', 'lr' ]
+ * ```
+ */
 export function summarizedMetrics(
   runs: readonly Pick<DescribedRun, 'metricSummaries'>[],
 ): readonly string[] {

@@ -63,7 +63,27 @@ export type WatchStatus = {
 /** What a poll found, and when. */
 type Judged = { readonly found: readonly Found[]; readonly nowMs: number };
 
-/** Watches one run until it is closed, or the session ends. Made by `AnalyzerEngine.watch`. */
+/**
+ * Watches one run until it is closed, or the session ends. Made by `AnalyzerEngine.watch`.
+ *
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { AnalyzerEngine } from 'quark-sdk/analysis';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const onAlert = ({ ruleId, title }) => console.log(ruleId, title);
+ *   const watch = new AnalyzerEngine(session).watch({ onAlert, actions: [{ kind: 'stop', rules: ['non_finite'] }] }); // an AlertWatch
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 100 && !session.signal.aborted; step++) {
+ *     metrics.log('train/loss', step < 50 ? 1 / (step + 1) : Number.NaN, { step });
+ *     if (step % 10 === 9) await session.flush(); // the rules are asked
+ *   }
+ *   await watch.check();
+ *   console.log(watch.alerts.length); // 1
+ * });
+ * ```
+ */
 export class AlertWatch implements AsyncDisposable {
   readonly #run: WatchedRun;
   readonly #clock: Clock;

@@ -92,6 +92,21 @@ const OPTION_NAMES = [
 /**
  * Stores artifacts of a run. `store` resolves once payload and record are durable. A payload that is given as a stream may have any
  * size: one part of it is in memory at a time.
+ *
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { ArtifactStore } from 'quark-sdk/probes';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const artifacts = new ArtifactStore(session);
+ *   await artifacts.store('checkpoint', 'checkpoints/last', new Uint8Array(400), { step: 500 });
+ *   await artifacts.logHistogram('weights/dense', { bins: [-1, 0, 1], counts: [40, 60], step: 500 });
+ *   const [record] = await artifacts.read({ artifactType: 'checkpoint' });
+ *   console.log(record.artifactKey, record.payloadFormat, record.step); // checkpoints/last bytes 500
+ *   console.log((await artifacts.load(record)).length); // 400
+ * });
+ * ```
  */
 export class ArtifactStore implements AsyncDisposable {
   readonly #handle: RunHandle;

@@ -18,9 +18,21 @@ export type ArtifactSource = RunSource & { readonly store: Pick<Store, 'getBlob'
  * @throws {QuarkError} `invalid_input`; `artifact_not_found`; `unsupported` for a payload that memory cannot hold
  * @throws {SessionStoreError} `missing` or `corrupt`
  * @example
+ * ```js
+ * import { openRun, openStorage, TrainingSession } from 'quark-sdk';
+ * import { ArtifactStore, loadArtifact } from 'quark-sdk/probes';
+ *
+ * const runId = await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   await new ArtifactStore(session).store('report', 'confusion', { rows: [[9, 1], [0, 10]] });
+ *   return session.runId;
+ * });
+ * const store = await openStorage('quark-runs');
  * const run = await openRun(store, runId);
- * const [best] = await run.readArtifacts({ artifactKey: 'best' });
- * const value = await loadArtifact(run, best);
+ * const [record] = await run.readArtifacts({ artifactKey: 'confusion' });
+ * const { rows } = await loadArtifact(run, record); // a JSON value, text or bytes
+ * console.log(rows); // [ [ 9, 1 ], [ 0, 10 ] ]
+ * await store.close();
+ * ```
  */
 export async function loadArtifact(
   run: ArtifactSource,
@@ -35,6 +47,19 @@ export async function loadArtifact(
  *
  * @throws {QuarkError} `invalid_input`; `artifact_not_found`
  * @throws {SessionStoreError} `missing` or `corrupt`
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { ArtifactStore, streamArtifact } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const record = await TrainingSession.run({ project: 'digits', storage: store }, (session) =>
+ *   new ArtifactStore(session).store('checkpoint', 'checkpoints/last', new Uint8Array(3_000_000)),
+ * );
+ * let bytes = 0;
+ * for await (const chunk of streamArtifact({ store, runId: record.runId }, record)) bytes += chunk.length;
+ * console.log(bytes); // 3000000
+ * ```
  */
 export async function* streamArtifact(
   run: ArtifactSource,

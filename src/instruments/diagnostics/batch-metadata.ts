@@ -49,6 +49,20 @@ export type MappingBatchMetadataAdapterOptions = {
  * For batches that are objects or Maps, those of `tf.data` (`{ xs, ys }` with `labelKey: 'ys'`) among them. Labels, ids and lengths may
  * be arrays or tensors; tensors are read with `dataSync()`, which costs nothing for labels that the host has just made, and waits for the device
  * for labels computed there: hand in the host's then. A key that a batch lacks is left out.
+ *
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { DataDiagnostics, MappingBatchMetadataAdapter } from 'quark-sdk/probes';
+ *
+ * const adapter = new MappingBatchMetadataAdapter({ labelKey: 'ys', sampleIdKey: 'ids', metadataKeys: ['source'] });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const data = new DataDiagnostics(session, { adapter });
+ *   const batch = { xs: [[0.1], [0.9]], ys: [3, 7], ids: ['a', 'b'], source: 'camera-2' };
+ *   const { batchSize, classCounts, metadata } = data.logBatch(0.4, { step: 0, batch });
+ *   console.log(batchSize, classCounts, metadata);
+ * });
+ * ```
  */
 export class MappingBatchMetadataAdapter implements BatchMetadataAdapter {
   readonly #options: MappingBatchMetadataAdapterOptions;

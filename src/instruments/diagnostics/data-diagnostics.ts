@@ -90,6 +90,24 @@ export function hasOtherDiagnostics(runId: string, own: DataDiagnostics): boolea
 /**
  * Records loss and make-up of batches, and finds the hard ones and what the model has been shown. Raw samples are never stored: sample
  * ids, class counts and sequence lengths are.
+ *
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { DataDiagnostics } from 'quark-sdk/probes';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const data = new DataDiagnostics(session);
+ *   for (let step = 0; step < 20; step++) {
+ *     const loss = step === 13 ? 9 : 1 / (step + 1);
+ *     data.logBatch(loss, { step, labels: [3, 7, 7, 1], sampleIds: [0, 1, 2, 3].map((i) => 4 * step + i) });
+ *   }
+ *   const [hardest] = await data.findHardBatches({ limit: 1 });
+ *   console.log(hardest.step, hardest.loss, hardest.reasons);
+ *   const { classCounts } = await data.summarizeExposure();
+ *   console.log(classCounts);
+ * });
+ * ```
  */
 export class DataDiagnostics implements AsyncDisposable {
   readonly #session: TrainingSession | RunContext;

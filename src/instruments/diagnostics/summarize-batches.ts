@@ -28,6 +28,21 @@ export type SummarizeBatchesOptions = Partial<OutlierSettings> & {
  *
  * @param batches what `readBatchDiagnostics(reader)` found
  * @throws {QuarkError} `invalid_input` naming the option
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { DataDiagnostics, readBatchDiagnostics, summarizeBatches } from 'quark-sdk/probes';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   const data = new DataDiagnostics(session);
+ *   for (let step = 0; step < 20; step++) data.logBatch(step === 13 ? 9 : 1 / (step + 1), { step, labels: [3, 7] });
+ *   return session.runId;
+ * });
+ * const { records } = await readBatchDiagnostics({ store, runId });
+ * const { batchCount, hardBatches } = await summarizeBatches(records, { hardBatchLimit: 1 });
+ * console.log(batchCount, hardBatches[0].step);
+ * ```
  */
 export async function summarizeBatches(
   batches: readonly BatchDiagnosticRecord[],

@@ -39,6 +39,25 @@ type OpenStep = {
  * Surround each training step with {@link HookEngine.beginStep} and {@link HookEngine.endStep}, or with
  * {@link HookEngine.step}. Neither ever waits: small tensors are summarised on the spot, larger ones in a worker or on the
  * device, and a probe that is due while the one before is under way is left out and counted. Raw tensors are never stored.
+ *
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { HookEngine } from 'quark-sdk/probes';
+ * import { tfjsModel } from 'quark-sdk/tfjs';
+ *
+ * const layers = [tf.layers.dense({ name: 'hidden', units: 4, activation: 'relu', inputShape: [2] }), tf.layers.dense({ units: 1 })];
+ * const model = tf.sequential({ layers });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const hooks = new HookEngine(session, tfjsModel(tf, model), { schedule: { everyNSteps: 2 } });
+ *   for (let step = 0; step < 4; step++)
+ *     await hooks.step(step, {}, () => model.trainOnBatch(tf.ones([8, 2]), tf.ones([8, 1])));
+ *   for (const { moduleName, summaryType, step, norm } of await hooks.read({ moduleName: 'hidden' }))
+ *     console.log(moduleName, summaryType, step, norm); // activations and gradients of steps 0 and 2
+ * });
+ * ```
  */
 export class HookEngine implements AsyncDisposable {
   readonly #source: ModelSource;

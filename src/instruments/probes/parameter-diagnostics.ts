@@ -55,6 +55,27 @@ export type ParameterRecords = {
  * Call {@link ParameterDiagnostics.snapshot} after every optimizer step; the schedule decides which are read. A
  * snapshot never waits: small tensors are summarised on the spot, larger ones in a worker or on the device, and a snapshot
  * that is due while the one before is under way is left out and counted. Raw tensors are never stored.
+ *
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { ParameterDiagnostics } from 'quark-sdk/probes';
+ * import { tfjsModel } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ name: 'output', units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const parameters = new ParameterDiagnostics(session, tfjsModel(tf, model), { captureDistributions: true });
+ *   for (let step = 0; step < 3; step++) {
+ *     await model.trainOnBatch(tf.ones([8, 2]), tf.ones([8, 1]));
+ *     parameters.snapshot(step);
+ *     await parameters.flush();
+ *   }
+ *   for (const { parameterName, gradientNorm, updateRatio } of await parameters.readSummaries({ latestOnly: true }))
+ *     console.log(parameterName, gradientNorm, updateRatio);
+ * });
+ * ```
  */
 export class ParameterDiagnostics implements AsyncDisposable {
   readonly #source: ModelSource;

@@ -17,7 +17,25 @@ export type StepOutcome = {
   readonly skippedStep?: boolean;
 };
 
-/** A step under way. Made by `SystemTelemetry.startStep`; `using scope = telemetry.startStep(step)` finishes it by itself. */
+/**
+ * A step under way. Made by `SystemTelemetry.startStep`; `using scope = telemetry.startStep(step)` finishes it by itself.
+ *
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { SystemTelemetry } from 'quark-sdk/probes';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const telemetry = new SystemTelemetry(session);
+ *   const scope = telemetry.startStep(0, { epoch: 0 }); // a StepTelemetryScope
+ *   const batch = await Promise.resolve([1, 2, 3]); // read the batch
+ *   scope.markDataReady();
+ *   batch.reduce((sum, x) => sum + x, 0); // train on it
+ *   const { stepTimeMs, dataTimeMs, computeTimeMs } = scope.finish();
+ *   console.log(stepTimeMs >= dataTimeMs, computeTimeMs >= 0); // true true
+ * });
+ * ```
+ */
 export class StepTelemetryScope implements Disposable {
   readonly #report: (times: StepTimes, outcome: StepOutcome) => SystemTelemetryRecord | null;
   readonly #startMs = performance.now();

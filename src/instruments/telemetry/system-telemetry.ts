@@ -71,6 +71,20 @@ const NO_TIMES = { stepTimeMs: null, dataTimeMs: null, computeTimeMs: null };
 /**
  * Records how long steps take and what the machine does meanwhile. Every call is synchronous and cheap: what takes long to read
  * (`nvidia-smi`, the memory of a page) is watched in the background. What the platform does not know is null.
+ *
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { SystemTelemetry } from 'quark-sdk/probes';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const telemetry = new SystemTelemetry(session, { sampleEveryNSteps: 10, captureGpu: false });
+ *   for (let step = 0; step < 20; step++) telemetry.recordStep(step, { stepTimeMs: 12.5, dataTimeMs: 2 });
+ *   telemetry.sample(); // what the machine does now
+ *   const records = await telemetry.read();
+ *   console.log(records.map(({ boundary, step }) => `${boundary} ${step}`)); // [ 'step 0', 'step 10', 'time null' ]
+ * });
+ * ```
  */
 export class SystemTelemetry implements AsyncDisposable {
   readonly #handle: RunHandle;

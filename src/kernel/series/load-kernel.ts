@@ -13,6 +13,14 @@ export const SERIES_TWINS = {
 /**
  * The fastest series kernel there is, on this thread alone: for programs that want answers at once and have no workers to close. Never
  * fails: where WebAssembly cannot run, it is the plain one.
+ *
+ * @example
+ * ```js
+ * import { loadSeriesKernel } from 'quark-sdk/kernels';
+ *
+ * const kernel = await loadSeriesKernel();
+ * console.log(kernel.kind, kernel.median(Float64Array.of(5, 1, 3))); // wasm 3
+ * ```
  */
 export async function loadSeriesKernel(): Promise<SeriesKernel> {
   return (await loadTwin<SeriesKernel>(SERIES_TWINS, 'wasm')).kernel;

@@ -25,7 +25,17 @@ export interface SeriesKernel
   readonly kind: 'wasm' | 'js';
 }
 
-/** The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests. */
+/**
+ * The series kernels in plain JavaScript: where WebAssembly cannot run, and the oracle of the tests.
+ *
+ * @example
+ * ```js
+ * import { jsSeriesKernel } from 'quark-sdk/kernels';
+ *
+ * console.log(jsSeriesKernel.median(Float64Array.of(5, 1, 3))); // 3
+ * console.log(jsSeriesKernel.quantiles(Float64Array.of(1, 2, 3, 4, 5), [0.25, 0.75])); // Float64Array(2) [ 2, 4 ]
+ * ```
+ */
 export const jsSeriesKernel: SeriesKernel = {
   kind: 'js',
   ...jsCurve,

@@ -82,9 +82,20 @@ export interface SeriesKernels extends AsyncMethods<SeriesKernel>, AsyncDisposab
 const FOREIGN_NAMES: ReadonlySet<string> = new Set(['chunkBytes', 'relaxedSimd']);
 
 /**
- * Loads the series kernels. Workers start with the first call that needs one.
+ * Loads the kernels over series: smoothing, quantiles, outliers, change points, drawing. Workers start with the first call that needs one.
+ *
  *
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createSeriesKernels } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createSeriesKernels();
+ * const loss = Float64Array.from({ length: 1000 }, (_, i) => Math.exp(-i / 100));
+ * const smooth = await kernels.smoothExponential(loss, { alpha: 0.1 });
+ * console.log(smooth.length, await kernels.median(Float64Array.of(5, 1, 3))); // 1000 3
+ * await kernels.close();
+ * ```
  */
 export async function createSeriesKernels(
   config: SeriesKernelsConfig = {},

@@ -76,6 +76,17 @@ export function histogramFromCells(
  *
  * @param parts one or more, with the same bins: scale, range and number, or magnitudes and bins an octave
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels, mergeHistograms } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const options = { bins: 2, range: { min: 0, max: 1 } };
+ * const parts = [[0.1, 0.2], [0.3, 0.9]].map((part) => kernels.inline.histogram(new Float32Array(part), options));
+ * const merged = mergeHistograms(parts);
+ * console.log(merged.counts, merged.elementCount); // Float64Array(2) [ 3, 1 ] 4
+ * await kernels.close();
+ * ```
  */
 export function mergeHistograms(parts: readonly Histogram[]): Histogram {
   const [first, ...rest] = parts;
@@ -112,7 +123,19 @@ function describeBins({ scale, counts, min, max, magnitudes }: Histogram): strin
   return `${scale}, ${counts.length} bins over ${min} to ${max}${nearest}`;
 }
 
-/** The `bins + 1` edges of the bins, ascending, from `min` to `max`; those of magnitudes are exact. */
+/**
+ * The `bins + 1` edges of the bins, ascending, from `min` to `max`; those of magnitudes are exact.
+ *
+ * @example
+ * ```js
+ * import { createKernels, histogramEdges } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const histogram = kernels.inline.histogram(new Float32Array([0, 0.2, 0.9]), { bins: 4, range: { min: 0, max: 1 } });
+ * console.log(histogramEdges(histogram)); // Float64Array(5) [ 0, 0.25, 0.5, 0.75, 1 ]
+ * await kernels.close();
+ * ```
+ */
 export function histogramEdges(histogram: Histogram): Float64Array {
   const { counts, magnitudes, binsPerOctave, min, max } = histogram;
   const bins = counts.length;

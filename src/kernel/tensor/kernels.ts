@@ -61,9 +61,22 @@ import { mergeTensorUnitStats } from './unit-results.ts';
 import { WasmKernel } from './wasm-kernel.ts';
 
 /**
- * Loads the kernels. Workers start with the first call that needs one.
+ * Loads the kernels over tensors: statistics, histograms, dead units. Workers start with the first call that needs one.
+ *
+ * @param config default {@link DEFAULT_KERNELS_CONFIG}
  *
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const { mean, max, nanCount } = await kernels.tensorStats(new Float32Array([1, 2, 3, Number.NaN]));
+ * console.log(mean, max, nanCount); // 2 3 1
+ * const { kind } = kernels.inline; // wasm where the machine has SIMD, else js
+ * console.log(kind, kernels.inline.histogram(new Float32Array([0, 0.2, 0.9]), { bins: 2, range: { min: 0, max: 1 } }).counts);
+ * await kernels.close();
+ * ```
  */
 export async function createKernels(config: KernelsConfig = {}): Promise<Kernels> {
   const settings = checkKernelsConfig(config);

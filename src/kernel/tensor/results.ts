@@ -67,6 +67,16 @@ export function statsFromSlots(
  *
  * @param parts one or more, made with the same epsilon and threshold
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels, mergeTensorStats } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const parts = [[1, 2], [3, 6]].map((part) => kernels.inline.tensorStats(new Float32Array(part)));
+ * const { elementCount, mean, max } = mergeTensorStats(parts);
+ * console.log(elementCount, mean, max); // 4 3 6
+ * await kernels.close();
+ * ```
  */
 export function mergeTensorStats(parts: readonly TensorStats[]): TensorStats {
   const [first, ...rest] = parts;
@@ -144,6 +154,16 @@ export function pairFromSlots(elementCount: number, slots: Float64Array): Tensor
  *
  * @param parts one or more
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels, mergeTensorPairStats } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const pair = (first, second) => kernels.inline.tensorPairStats(new Float32Array(first), new Float32Array(second));
+ * const { firstNorm, differenceNorm, elementCount } = mergeTensorPairStats([pair([3, 0], [3, 1]), pair([0, 4], [0, 4])]);
+ * console.log(firstNorm, differenceNorm, elementCount); // 5 1 4
+ * await kernels.close();
+ * ```
  */
 export function mergeTensorPairStats(parts: readonly TensorPairStats[]): TensorPairStats {
   const [first, ...rest] = parts;

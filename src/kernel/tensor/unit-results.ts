@@ -48,6 +48,17 @@ export function unitStatsFromTotals(
  *
  * @param parts one or more, of the same units and epsilon
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels, mergeTensorUnitStats } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const batches = [[1, 0, 3, 0], [5, 0, 7, 2]]; // two samples of two units each
+ * const parts = batches.map((batch) => kernels.inline.tensorUnitStats(new Float32Array(batch), { units: 2 }));
+ * const { means, deadUnitCount } = mergeTensorUnitStats(parts);
+ * console.log(means, deadUnitCount); // Float64Array(2) [ 4, 0.5 ] 0
+ * await kernels.close();
+ * ```
  */
 export function mergeTensorUnitStats(parts: readonly TensorUnitStats[]): TensorUnitStats {
   const [first, ...rest] = parts;
@@ -98,11 +109,22 @@ function shares(
 }
 
 /**
- * The numbers of the units that are inactive, ascending: to be kept, and looked for in the next probe. A unit without finite values
+ * The numbers of the units that are inactive, ascending: to compare with those of the next probe. A unit without finite values
  * is none of them.
  *
  * @param minRatio share of a unit's finite values that have to be inactive, 0 to 1; default 1: dead units
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { createKernels, inactiveUnits } from 'quark-sdk/kernels';
+ *
+ * const kernels = await createKernels();
+ * const activations = new Float32Array([1, 0, 3, 2, 0, 0]); // two samples of three units
+ * const stats = kernels.inline.tensorUnitStats(activations, { units: 3 });
+ * console.log(inactiveUnits(stats)); // Uint32Array(1) [ 1 ]
+ * console.log(inactiveUnits(stats, 0.5)); // Uint32Array(3) [ 0, 1, 2 ]
+ * await kernels.close();
+ * ```
  */
 export function inactiveUnits(stats: TensorUnitStats, minRatio = 1): Uint32Array {
   if (typeof minRatio !== 'number' || !(minRatio >= 0 && minRatio <= 1))

@@ -50,8 +50,16 @@ const OPERATORS: readonly (readonly [sign: string, detail: string])[] = [
  * @param caret characters before the position
  * @param columns of the runs that the line is about: see `findRunColumns`
  * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { completeRunQuery, findRunColumns } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store, config: { lr: 0.1 } }, () => {});
+ * const { columns } = await findRunColumns(store);
  * const { from, to, suggestions } = completeRunQuery('config.l', 8, columns);
- * const next = `config.l`.slice(0, from) + suggestions[0].text + `config.l`.slice(to);
+ * console.log('config.l'.slice(0, from) + suggestions[0].text + 'config.l'.slice(to)); // config.lr
+ * ```
  */
 export function completeRunQuery(
   text: string,

@@ -101,14 +101,22 @@ export type FindRunsOptions = {
  * @throws {QuarkError} `invalid_input` naming the value, also for an operator that is not known
  * @throws {SessionStoreError} when the store failed
  * @example
+ * ```js
+ * import { createMemoryStore, findRuns, MetricsLogger, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.5, 0.1])
+ *   await TrainingSession.run({ project: 'digits', storage: store, config: { lr }, groups: ['sweep'] }, (session) => {
+ *     new MetricsLogger(session).log('val/loss', lr, { step: 100 });
+ *   });
  * const good = await findRuns(store, {
- *   config: { lr: { lte: 0.1 } },
+ *   config: { lr: { lte: 0.2 } },
  *   metrics: { 'val/loss': { last: { lt: 0.3 } } },
  *   groups: ['sweep'],
- *   tags: { workers: { gte: 8 } },
- *   status: 'completed',
  *   time: { gte: '2026-01-01' },
  * });
+ * console.log(good.map(({ run }) => run.config)); // [ { lr: 0.1 } ]
+ * ```
  */
 export async function findRuns(
   store: Store,

@@ -49,8 +49,13 @@ const OF_OPERATOR: ReadonlyMap<QueryOperator, string> = new Map([
  * Reads a query line without throwing: for a field that people type into.
  *
  * @example
- * const reading = parseRunQuery('config.lr < abc');
- * if (reading.kind === 'error') underline(reading.from, reading.to, reading.expected);
+ * ```js
+ * import { parseRunQuery } from 'quark-sdk/workspace';
+ *
+ * console.log(parseRunQuery('config.lr < 1e-3 and tag:baseline').kind); // query
+ * const reading = parseRunQuery('config.lr < abc'); // never throws
+ * if (reading.kind === 'error') console.log(reading.message, reading.from, reading.to, reading.expected);
+ * ```
  */
 export function parseRunQuery(text: string): RunQueryReading {
   try {

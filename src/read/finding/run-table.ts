@@ -72,11 +72,22 @@ const SCOPE = ['where', 'text', 'project', 'list'] as const;
  * @throws {QuarkError} `invalid_input` naming the option; of a query line with `position`, `end` and `expected` in the details
  * @throws {SessionStoreError} when the store failed
  * @example
- * const { rows, total, cursor } = await findRunRows(store, {
- *   where: 'config.lr < 1e-3 and val/accuracy.best > 0.9 and tag:baseline',
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { findRunRows } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01])
+ *   await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, (session) => {
+ *     new MetricsLogger(session).log('val/loss', 2 * lr, { step: 100 });
+ *   });
+ * const { rows, total } = await findRunRows(store, {
+ *   where: 'config.lr < 1 and val/loss.best < 0.5',
  *   orderBy: [{ by: 'metrics.val/loss.best' }],
  *   columns: ['config.lr', 'metrics.val/loss.best'],
  * });
+ * console.log(total, rows[0].values); // 2 { 'config.lr': 0.01, 'metrics.val/loss.best': 0.02 }
+ * ```
  */
 export async function findRunRows(store: Store, query: RunTableQuery = {}): Promise<RunTablePage> {
   checkOptionNames('query', query, [...SCOPE, 'orderBy', 'columns', 'limit', 'after', 'offset']);
@@ -122,7 +133,15 @@ function underNames(row: FoundRun, names: readonly string[], paths: readonly str
  * @param scope `limit` is at most 100,000; 10,000 unless given
  * @throws {QuarkError} `invalid_input`
  * @example
- * const { ids, total } = await findRunIds(store, { where: 'status:failed' });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { findRunIds } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01]) await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, () => {});
+ * const { ids, total } = await findRunIds(store, { where: 'config.lr < 0.05', project: 'digits' });
+ * console.log(ids.length, total); // 1 1
+ * ```
  */
 export async function findRunIds(
   store: Store,
@@ -140,7 +159,15 @@ export async function findRunIds(
  *
  * @throws {QuarkError} `invalid_input`
  * @example
- * const { columns } = await findRunColumns(store, { project: 'digits' });
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { findRunColumns } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const lr of [0.1, 0.01]) await TrainingSession.run({ project: 'digits', storage: store, config: { lr } }, () => {});
+ * const { columns, runs } = await findRunColumns(store, { project: 'digits' });
+ * console.log(runs, columns.some(({ path }) => path === 'config.lr')); // 2 true
+ * ```
  */
 export async function findRunColumns(
   store: Store,
@@ -167,7 +194,16 @@ export async function findRunColumns(
  * @param query `by`: at most 16 paths; `limit`: values of each, 50 unless given
  * @throws {QuarkError} `invalid_input`
  * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { findRunFacets } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const tags of [['sweep'], ['sweep', 'best']]) await TrainingSession.run({ project: 'digits', storage: store, tags }, () => {});
  * const [status, tags] = await findRunFacets(store, { by: ['status', 'tags'] });
+ * console.log(status.values); // [ { value: 'completed', runs: 2 } ]
+ * console.log(tags.values); // [ { value: 'sweep', runs: 2 }, { value: 'best', runs: 1 } ]
+ * ```
  */
 export async function findRunFacets(
   store: Store,
@@ -186,7 +222,19 @@ export async function findRunFacets(
  * @param query `by`: one to four paths; `of`: at most 16 paths of numbers; `limit`: groups, at most 1,000, 200 unless given
  * @throws {QuarkError} `invalid_input`
  * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { findRunGroups } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * for (const seed of [1, 2, 3])
+ *   await TrainingSession.run({ project: 'digits', storage: store, config: { lr: 0.1, seed } }, (session) => {
+ *     new MetricsLogger(session).log('val/loss', seed, { step: 0 });
+ *   });
  * const { groups } = await findRunGroups(store, { by: ['config.lr'], of: ['metrics.val/loss.best'] });
+ * const [{ by, runs, of }] = groups;
+ * console.log(by, runs, of[0].mean); // [ 0.1 ] 3 2
+ * ```
  */
 export async function findRunGroups(
   store: Store,

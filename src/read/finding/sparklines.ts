@@ -49,7 +49,19 @@ export function checkSparklineQuery(query: SparklineQuery): void {
  * @throws {QuarkError} `invalid_input` naming the field, `aborted`
  * @throws {SessionStoreError} when the store failed
  * @example
- * const curves = await readSparklines(store, { runIds: rows.map(({ id }) => id), metricKey: 'val/loss' });
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { readSparklines } from 'quark-sdk/workspace';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   const steps = Array.from({ length: 1000 }, (_, step) => step);
+ *   new MetricsLogger(session).logColumns('val/loss', steps, steps.map((step) => 1 / (step + 1)));
+ *   return session.runId;
+ * });
+ * const [curve] = await readSparklines(store, { runIds: [runId], metricKey: 'val/loss', points: 32 });
+ * console.log(curve.metricKey, curve.values.length);
+ * ```
  */
 export async function readSparklines(
   store: Store,

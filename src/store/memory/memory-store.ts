@@ -77,7 +77,20 @@ import type {
 
 const shared = new Map<string, MemoryData>();
 
-/** A new store in memory. Its clock decides when leases lapse. */
+/**
+ * A new store in memory, for tests and for what need not last: its content is gone with the process or page.
+ *
+ * @param options `clock`: decides when leases lapse; default: that of the machine
+ * @example
+ * ```js
+ * import { createMemoryStore, listRuns, TrainingSession } from 'quark-sdk';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * console.log((await listRuns(store)).length); // 1
+ * await store.close();
+ * ```
+ */
 export function createMemoryStore(options: { readonly clock?: Pick<Clock, 'now'> } = {}): Store {
   return storeOf(new MemoryStore('memory:', createMemoryData(), options.clock ?? systemClock));
 }

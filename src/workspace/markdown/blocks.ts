@@ -25,7 +25,12 @@ const TABLE_RULE = /^:?-+:?$/;
  *
  * @param text of which 131,072 characters are read
  * @example
+ * ```js
+ * import { parseMarkdown } from 'quark-sdk/workspace';
+ *
  * const blocks = parseMarkdown('# Found\n\nSmall rates *win*.');
+ * console.log(blocks.map(({ kind }) => kind)); // [ 'heading', 'paragraph' ]
+ * ```
  */
 export function parseMarkdown(text: string): readonly MarkdownBlock[] {
   const lines = text.slice(0, MAX_CHARS).replaceAll(/\r\n?/g, '\n').split('\n');

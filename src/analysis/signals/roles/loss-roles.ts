@@ -15,7 +15,18 @@ export type RoleSeries = {
   readonly reward?: MetricSeries | null;
 };
 
-/** The series as {@link findRoles} finds them: a key of `keys` that has a finite value goes first. */
+/**
+ * The series as {@link findRoles} finds them: a key of `keys` that has a finite value goes first.
+ *
+ * @example
+ * ```js
+ * import { createMetricSeries, findRoleSeries } from 'quark-sdk/analysis';
+ *
+ * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
+ * const { trainLoss, valLoss, trainAccuracy } = findRoleSeries(new Map([seriesOf('loss'), seriesOf('val_loss')]));
+ * console.log(trainLoss.key, valLoss.key, trainAccuracy); // loss val_loss null
+ * ```
+ */
 export function findRoleSeries(
   metrics: ReadonlyMap<string, MetricSeries>,
   keys: RoleKeys = CONVENTIONAL_ROLE_KEYS,

@@ -33,6 +33,16 @@ export type RoleSet = {
  * Of two networks that are trained against each other the generator counts: the loss of a discriminator says how good its opponent is, and
  * rises where that gets better. The loss of single steps (`train/loss_step`) counts where it is all there is, or ten times as long as up to
  * 20 means of epochs.
+ *
+ * @example
+ * ```js
+ * import { createMetricSeries, findRoles } from 'quark-sdk/analysis';
+ *
+ * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
+ * const metrics = new Map([seriesOf('objective'), seriesOf('holdout/nll')]);
+ * const { trainLoss, valLoss } = findRoles(metrics, { trainLoss: 'objective', valLoss: 'holdout/nll' });
+ * console.log(trainLoss.keys, valLoss.keys); // [ 'objective' ] [ 'holdout/nll' ]
+ * ```
  */
 export function findRoles(
   metrics: ReadonlyMap<string, MetricSeries>,

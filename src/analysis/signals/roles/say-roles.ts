@@ -20,7 +20,18 @@ export function playedRoles(roles: Roles): readonly (RoleChoice & { readonly rol
   });
 }
 
-/** The metrics that a run is judged by, in a sentence: `train/loss as training loss (named), val/loss as validation loss (paired)`. */
+/**
+ * The metrics that a run is judged by, in a sentence: `train/loss as training loss (named), val/loss as validation loss (paired)`.
+ *
+ * @example
+ * ```js
+ * import { createMetricSeries, findRoles, sayRoles } from 'quark-sdk/analysis';
+ *
+ * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
+ * const roles = findRoles(new Map([seriesOf('train/loss'), seriesOf('val/loss')]));
+ * console.log(sayRoles(roles)); // train/loss as training loss (named), val/loss as validation loss (named)
+ * ```
+ */
 export function sayRoles(roles: Roles): string {
   return playedRoles(roles)
     .map(({ role, series, sureness }) => `${series.key} as ${ROLE_NOUNS[role]} (${sureness})`)

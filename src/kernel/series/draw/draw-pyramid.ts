@@ -32,6 +32,16 @@ export type PyramidQuery = Pick<BucketOptions, 'buckets' | 'from' | 'to'>;
  * bytes more for blocks with values that are not finite; the values and positions themselves are 8 bytes each, or nothing where
  * {@link SeriesPyramid.extendTo} refers to arrays that are there already. It is built anew in a few milliseconds for a million
  * values, so there is nothing to save.
+ *
+ * @example
+ * ```js
+ * import { SeriesPyramid } from 'quark-sdk/kernels';
+ *
+ * const pyramid = new SeriesPyramid();
+ * for (let i = 0; i < 100; i++) pyramid.append(Float64Array.from({ length: 1000 }, (_, j) => Math.sin((1000 * i + j) / 500)));
+ * const { indices } = pyramid.query({ buckets: 50, from: 20_000, to: 40_000 }); // what a chart 50 pixels wide draws of this part
+ * console.log(pyramid.length, indices.length <= 200); // 100000 true
+ * ```
  */
 export class SeriesPyramid {
   #values: Float64Array = new Float64Array(0);

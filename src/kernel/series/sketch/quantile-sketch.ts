@@ -35,6 +35,19 @@ const BINS = { min: 64, max: 2 ** 20, default: 2048 };
  * Whatever way a stream is divided and in whatever order its parts are merged, the result is the same, bit for bit, in every engine.
  *
  * NaN and infinities are counted and take no part in anything else.
+ *
+ * @example
+ * ```js
+ * import { QuantileSketch } from 'quark-sdk/kernels';
+ *
+ * const sketch = new QuantileSketch();
+ * for (let i = 1; i <= 1000; i++) sketch.add(i);
+ * console.log(sketch.count, sketch.mean); // 1000 500.5
+ * console.log(sketch.quantiles([0.5, 0.99])); // within 1 % of 500 and 990
+ * const copy = QuantileSketch.fromBytes(sketch.toBytes());
+ * copy.merge(sketch);
+ * console.log(copy.count); // 2000
+ * ```
  */
 export class QuantileSketch {
   /** α: the relative error of a quantile. */
