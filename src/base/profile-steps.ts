@@ -2,7 +2,19 @@
 
 import { KERNEL_START } from './profiling.ts';
 
-/** Names for scopes and checkpoints. The first ones are those of AMD Quark's profiler, the others the ones that Quark opens by itself. */
+/**
+ * Names for scopes and checkpoints. The first ones are those of AMD Quark's profiler, the others the ones that Quark opens by itself.
+ *
+ * @example
+ * ```js
+ * import { Profiler, ProfileStep } from 'quark-sdk/profiler';
+ *
+ * const profiler = new Profiler();
+ * profiler.scope(ProfileStep.CALIBRATION, () => {});
+ * console.log(ProfileStep.CALIBRATION, profiler.profile.scopes.length); // Calibration 1
+ * await profiler.close();
+ * ```
+ */
 export const ProfileStep = Object.freeze({
   START: 'Start',
   END: 'End',

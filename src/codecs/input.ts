@@ -17,7 +17,19 @@ export interface InputFile {
 
 const PIECE_BYTES = 1 << 20;
 
-/** A file that a page was given: dropped on it, or picked. Directories keep their paths. */
+/**
+ * A file that a page was given: dropped on it, or picked. Directories keep their paths.
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { blobInput, importRuns } from 'quark-sdk/exchange';
+ *
+ * const picked = new File(['epoch,loss\n0,0.9\n1,0.5\n'], 'history.csv'); // of <input type="file">, or dropped on a page
+ * const { runs } = await importRuns([blobInput(picked)], createMemoryStore());
+ * console.log(runs[0].rowCount); // 2
+ * ```
+ */
 export function blobInput(blob: Blob, path?: string): InputFile {
   if (!(blob instanceof Blob)) throw invalidInput('blob', blob, 'a Blob or File');
   const name = path ?? pathOf(blob);
@@ -32,7 +44,22 @@ export function blobInput(blob: Blob, path?: string): InputFile {
   };
 }
 
-/** Bytes in memory as a file. */
+/**
+ * Bytes or text in memory as a file for {@link importRuns}.
+ *
+ * @param path the name that the file is to have, with "/" between its parts: importers look at names and folders
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { bytesInput, importRuns } from 'quark-sdk/exchange';
+ *
+ * const file = bytesInput('runs/history.csv', 'epoch,loss\n0,0.9\n1,0.5\n'); // text, or a Uint8Array
+ * console.log(file.path, file.sizeBytes); // runs/history.csv 23
+ * const { runs } = await importRuns([file], createMemoryStore());
+ * console.log(runs[0].rowCount); // 2
+ * ```
+ */
 export function bytesInput(path: string, bytes: Uint8Array<ArrayBuffer> | string): InputFile {
   const content = typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes;
   if (!(content instanceof Uint8Array)) throw invalidInput('bytes', bytes, 'text or a Uint8Array');

@@ -33,7 +33,22 @@ export type ProfileComparison = {
   readonly summary: readonly SummaryComparison[];
 };
 
-/** Compares two profiles by the names of their steps. */
+/**
+ * Compares two profiles by the names of their steps.
+ *
+ * @example
+ * ```js
+ * import { compareProfiles, Profiler } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * const { steps } = compareProfiles(await profileOf(1000), await profileOf(2_000_000));
+ * console.log(steps.map(({ name, a, b }) => [name, a.count, b.count])); // [ [ 'Loading', 1, 1 ] ]
+ * ```
+ */
 export function compareProfiles(a: Profile, b: Profile): ProfileComparison {
   const [stepsOfA, stepsOfB] = [stepTotals(a), stepTotals(b)];
   const names = new Set([...stepsOfA.keys(), ...stepsOfB.keys()]);
@@ -52,7 +67,22 @@ export function compareProfiles(a: Profile, b: Profile): ProfileComparison {
   };
 }
 
-/** The steps of a profile by name, in the order in which they first came. */
+/**
+ * The steps of a profile by name, in the order in which they first came.
+ *
+ * @example
+ * ```js
+ * import { Profiler, stepTotals } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * const totals = stepTotals(await profileOf(1000));
+ * console.log(totals.get('Loading').count, totals.get('Loading').totalMs >= 0); // 1 true
+ * ```
+ */
 export function stepTotals({ scopes }: Profile): ReadonlyMap<string, StepTotals> {
   const steps = new Map<string, StepTotals>();
   for (const { endMs, name, peaks, startMs } of scopes) {

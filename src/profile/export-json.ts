@@ -3,7 +3,22 @@ import type { JsonObject } from '../base/json.ts';
 import type { Profile } from './profile.ts';
 import { checkpointPayload, readingPayload } from './profile-records.ts';
 
-/** The profile as a JSON object: names in snake case, times of checkpoints as ISO text. */
+/**
+ * The profile as a JSON object: names in snake case, times of checkpoints as ISO text.
+ *
+ * @example
+ * ```js
+ * import { profileJson, Profiler } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * const { scopes } = profileJson(await profileOf(1000));
+ * console.log(scopes[0].name); // Loading
+ * ```
+ */
 export function profileJson(profile: Profile): JsonObject {
   const { checkpoints, droppedCheckpoints, endedMs, id, metrics, readings, runId, scopes } =
     profile;

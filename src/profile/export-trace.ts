@@ -42,7 +42,17 @@ const COUNTERS = [
  * of their own: spans of one track are nested. A scope without an end lasts to the end of the profile.
  *
  * @example
- * writeFileSync('profile.json', JSON.stringify(profileTrace(profile)));
+ * ```js
+ * import { Profiler, profileTrace } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * const { traceEvents } = profileTrace(await profileOf(1000)); // as JSON in a file: for ui.perfetto.dev
+ * console.log(traceEvents.filter(({ ph }) => ph === 'X').map(({ name }) => name)); // [ 'Loading' ]
+ * ```
  */
 export function profileTrace(profile: Profile): ChromeTrace {
   const endMs = Math.max(

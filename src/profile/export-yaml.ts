@@ -40,7 +40,16 @@ const SUMMARY_KEYS = [
  * without an end has no summary.
  *
  * @example
- * writeFileSync('quark_profile.yaml', profileYaml(await profiler.close()));
+ * ```js
+ * import { Profiler, profileYaml } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * console.log(profileYaml(await profileOf(1000)).split('\n')[0]); // # Quark Profiling Results
+ * ```
  */
 export function profileYaml(profile: Profile): string {
   const own = profile.metrics.filter(({ name }) => !Object.hasOwn(PROFILE_MEASURES, name));

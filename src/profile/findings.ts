@@ -51,7 +51,22 @@ const MIN_GROWTH_SHARE = 0.02;
 const NEAR_SHARE = 0.005;
 const PEAK_MEASURES = ['gpu_bytes', 'rss_bytes', 'page_bytes', 'heap_bytes'] as const;
 
-/** All findings, in a fixed order: peaks, growth, time. */
+/**
+ * What stands out in a profile: the scope with the peak of each kind of memory, scopes that leave memory behind each time, and the share of
+ * the time in which nothing was trained. In this order; empty where nothing stands out.
+ *
+ * @example
+ * ```js
+ * import { profileFindings, Profiler } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * for (const { kind, measure } of profileFindings(await profileOf(100_000_000))) console.log(kind, measure); // peak rss_bytes
+ * ```
+ */
 export function profileFindings(profile: Profile): readonly ProfileFinding[] {
   return [...peaks(profile), ...growth(profile), ...notTraining(profile)];
 }

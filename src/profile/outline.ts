@@ -21,7 +21,16 @@ export type ProfileLine = {
  * The scopes of a profile as lines, each behind the one that it is in.
  *
  * @example
- * for (const { depth, name, totalMs } of profileOutline(profile)) console.log('  '.repeat(depth) + name, totalMs);
+ * ```js
+ * import { profileOutline, Profiler } from 'quark-sdk/profiler';
+ *
+ * const profileOf = (length) => {
+ *   const profiler = new Profiler(); // without a session: in memory only
+ *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
+ *   return profiler.close();
+ * };
+ * for (const { depth, name, totalMs } of profileOutline(await profileOf(1000))) console.log('  '.repeat(depth) + name, totalMs >= 0); // Loading true
+ * ```
  */
 export function profileOutline({ scopes }: Pick<Profile, 'scopes'>): readonly ProfileLine[] {
   const inside = (parents: ReadonlySet<number | null>, depth: number): ProfileLine[] => {

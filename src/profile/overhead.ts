@@ -10,8 +10,24 @@ import { OVERHEAD_EVENT, type OverheadReport } from '../records/overhead.ts';
  *
  * @param events in the order in which they were recorded; those of other types are passed over
  * @example
- * const overhead = overheadOf(await reader.readEvents());
- * if (overhead !== undefined) console.log(`${(100 * overhead.share).toFixed(1)} %`, overhead.spentMs.probes);
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { overheadOf } from 'quark-sdk/profiler';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model);
+ *   await model.fit(tf.ones([64, 2]), tf.ones([64, 1]), { epochs: 2, batchSize: 8, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const { share, spentMs } = overheadOf(await reader.readEvents());
+ * console.log(`${(100 * share).toFixed(1)} %`, spentMs);
+ * ```
  */
 export function overheadOf(
   events: readonly Pick<EventRecord, 'eventType' | 'payload'>[],
@@ -42,6 +58,25 @@ export function overheadOf(
  * What recording has taken of the training thread by now; undefined for a run that was not recorded by `quarkCallback`.
  *
  * @throws {SessionStoreError} when the store cannot be read
+ * @example
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { readOverhead } from 'quark-sdk/profiler';
+ * import { quarkCallback } from 'quark-sdk/tfjs';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+ * model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const callbacks = quarkCallback(session, tf, model);
+ *   await model.fit(tf.ones([64, 2]), tf.ones([64, 1]), { epochs: 2, batchSize: 8, verbose: 0, callbacks });
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const { share } = await readOverhead(reader);
+ * console.log(share > 0 && share < 1); // true
+ * ```
  */
 export async function readOverhead(reader: RunReader): Promise<OverheadReport | undefined> {
   return overheadOf(await reader.readEvents({ eventType: OVERHEAD_EVENT, limit: 1 }));

@@ -96,11 +96,20 @@ export function endedPayload(
 /**
  * The profiles of a run in the order in which they began: one for each profiler that its programs had, and what was imported.
  *
- * @example
- * const [profile] = await readProfiles(await openRun(store, runId));
- * for (const { name, startMs, endMs, peaks } of profile.scopes) console.log(name, endMs - startMs, peaks.rss_bytes);
- *
  * @throws {SessionStoreError} when the store cannot be read
+ * @example
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { Profiler, readProfiles } from 'quark-sdk/profiler';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new Profiler(session).scope('Loading', () => new Float32Array(1000));
+ *   return session.runId;
+ * });
+ * const [{ scopes }] = await readProfiles(await openRun(store, runId));
+ * for (const { name, startMs, endMs } of scopes) console.log(name, endMs >= startMs); // Loading true
+ * ```
  */
 export async function readProfiles(run: ReadableRun): Promise<readonly Profile[]> {
   const { records } = await readEvents(run, { eventTypes: Object.values(PROFILE_EVENTS) });

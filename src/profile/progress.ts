@@ -51,11 +51,22 @@ const MIN_GAPS = 16;
  * among the most recent samples: a pause does not change it. Pauses that come back, such as an evaluation after each epoch, are added
  * for the rest of the training; a pause that came once or twice is not.
  *
- * @example
- * const progress = await readProgress(await openRun(store, runId));
- * if (progress?.remainingMs != null) console.log(`${Math.round(progress.remainingMs / 60_000)} minutes left`);
- *
  * @throws {SessionStoreError} when the store cannot be read
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { readProgress } from 'quark-sdk/profiler';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   await session.setTotal({ epochs: 1, stepsPerEpoch: 100 });
+ *   const metrics = new MetricsLogger(session);
+ *   for (let step = 0; step < 25; step++) metrics.log('train/loss', 1 / (step + 1), { step, epoch: 0 });
+ *   return session.runId;
+ * });
+ * const { share, steps, totalSteps } = await readProgress(await openRun(store, runId));
+ * console.log(steps, totalSteps, share); // 25 100 0.25
+ * ```
  */
 export async function readProgress(reader: RunReader): Promise<RunProgress | undefined> {
   const [events, points] = await Promise.all([
@@ -73,8 +84,19 @@ export async function readProgress(reader: RunReader): Promise<RunProgress | und
  *
  * @param events in the order in which they were recorded; those of other types are passed over
  * @example
- * const total = trainingTotalOf(await reader.readEvents());
- * if (total !== undefined) console.log(progressOf(points, total).share);
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { trainingTotalOf } from 'quark-sdk/profiler';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   await session.setTotal({ epochs: 10, stepsPerEpoch: 938 });
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const { epochs, stepsPerEpoch } = trainingTotalOf(await reader.readEvents());
+ * console.log(epochs, stepsPerEpoch); // 10 938
+ * ```
  */
 export function trainingTotalOf(
   events: readonly Pick<EventRecord, 'eventType' | 'payload'>[],
@@ -116,7 +138,21 @@ async function recentPoints(reader: RunReader): Promise<ProgressPoint[]> {
   return points;
 }
 
-/** The same of points in the order in which they were recorded; see {@link readProgress}. */
+/**
+ * How far a training is, from points in memory; {@link readProgress} reads them of a run, and says how the rate is found.
+ *
+ * @param points in the order in which they were recorded
+ * @param total the length of the training; null for what is not known
+ *
+ * @example
+ * ```js
+ * import { progressOf } from 'quark-sdk/profiler';
+ *
+ * const points = Array.from({ length: 50 }, (_, step) => ({ step, epoch: 0, timeMs: 1000 * step })); // a step a second
+ * const { remainingMs, share, stepMs } = progressOf(points, { epochs: 1, stepsPerEpoch: 200, steps: 200 });
+ * console.log(share, stepMs, remainingMs); // 0.25 1000 150000
+ * ```
+ */
 export function progressOf(points: readonly ProgressPoint[], total: ProgressTotal): RunProgress {
   const last = points.at(-1);
   const steps = last === undefined ? null : last.step + 1;

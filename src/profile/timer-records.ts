@@ -92,10 +92,20 @@ export function timerPayload(writer: string, name: string, totals: TimerTotals):
 /**
  * The statistics of the timers of a run, by name in alphabetical order; those of several writers merged.
  *
- * @example
- * for (const { name, meanMs, count } of await readTimers(await openRun(store, runId))) console.log(name, count, meanMs);
- *
  * @throws {SessionStoreError} when the store cannot be read
+ * @example
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { readTimers, Timers } from 'quark-sdk/profiler';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   const timers = new Timers(session);
+ *   for (let i = 0; i < 3; i++) timers.time('batch', () => Math.hypot(i, i));
+ *   return session.runId;
+ * });
+ * for (const { name, count } of await readTimers(await openRun(store, runId))) console.log(name, count); // batch 3
+ * ```
  */
 export async function readTimers(run: ReadableRun): Promise<readonly TimerStatistics[]> {
   const { records } = await readEvents(run, { eventType: TIMER_SUMMARY });

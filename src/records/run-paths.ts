@@ -39,7 +39,8 @@ export function isMachinePath(path: string): boolean {
 }
 
 /**
- * The metric that stands for a run: its training loss, or whatever comes nearest.
+ * The metric that stands for a run in lists: `train/loss`, else `loss`, else the first key that ends in `/loss`, else the first that ends in
+ * `loss`; undefined where there is none.
  *
  * @example
  * ```js

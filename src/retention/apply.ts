@@ -36,6 +36,16 @@ export const RETENTION_NOTE = 'retention/settings';
  * alone. Applied again at once, the same rules do nothing more.
  *
  * @throws {QuarkError} `invalid_input`; `aborted` between two steps
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { applyRetention } from 'quark-sdk/node';
+ *
+ * const store = createMemoryStore();
+ * for (const tags of [['keep'], []]) await TrainingSession.run({ project: 'digits', storage: store, tags }, () => {});
+ * const { done, skipped } = await applyRetention(store, { rules: [{ act: 'archive', olderThanDays: 0 }] });
+ * console.log(done.map(({ act }) => act), skipped); // [ 'archive' ] []
+ * ```
  */
 export async function applyRetention(
   store: Store,
@@ -99,7 +109,20 @@ async function act(
   }
 }
 
-/** The rules that are stored with the runs of a store; undefined when there are none. @throws {QuarkError} `invalid_input`, `unsupported` */
+/**
+ * The rules that are stored with the runs of a store; undefined when there are none. @throws {QuarkError} `invalid_input`, `unsupported`
+ *
+ * @example
+ * ```js
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { readRetention, saveRetention } from 'quark-sdk/node';
+ *
+ * const store = createMemoryStore();
+ * console.log(await readRetention(store)); // undefined
+ * await saveRetention(store, { rules: [{ act: 'archive', olderThanDays: 90 }] });
+ * console.log((await readRetention(store)).keepTags); // [ 'keep' ]
+ * ```
+ */
 export async function readRetention(store: Store): Promise<CheckedSettings | undefined> {
   const content = await notesOf(store).read(RETENTION_NOTE);
   return content === undefined ? undefined : checkRetention(JSON.parse(content));
@@ -109,6 +132,17 @@ export async function readRetention(store: Store): Promise<CheckedSettings | und
  * Stores rules with the runs; maintenance of a service applies them once a day. Undefined removes them.
  *
  * @throws {QuarkError} `invalid_input` with field, value and rule; `unsupported` for a store behind a network
+ * @example
+ * ```js
+ * import { openStorage } from 'quark-sdk';
+ * import { readRetention, saveRetention } from 'quark-sdk/node';
+ *
+ * const store = await openStorage('quark-runs');
+ * await saveRetention(store, { rules: [{ act: 'thin', olderThanDays: 30, pointsPerMetric: 1000 }], keepTags: ['paper'] });
+ * console.log((await readRetention(store)).rules[0].pointsPerMetric); // 1000
+ * await saveRetention(store, undefined); // no rules any more
+ * await store.close();
+ * ```
  */
 export async function saveRetention(
   store: Store,

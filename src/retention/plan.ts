@@ -64,6 +64,17 @@ export type PlanOptions = {
  * it; and, where nothing deletes it, one that thins it, by the rule that leaves the fewest samples. Thinning comes first. Rules rank and count the runs that the rules before them leave.
  *
  * @throws {QuarkError} `invalid_input` with field, value and rule
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { planRetention } from 'quark-sdk/node';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * const { rules, steps } = await planRetention(store, { rules: [{ act: 'delete', olderThanDays: 0 }] }); // changes nothing
+ * console.log(rules); // [ 'delete runs older than 0 days' ]
+ * console.log(steps.map(({ act, projectName }) => [act, projectName])); // [ [ 'delete', 'digits' ] ]
+ * ```
  */
 export async function planRetention(
   store: Store,

@@ -83,6 +83,18 @@ const MAX_YAML_DEPTH = 16;
  * Settings as they were given by a program or in a file.
  *
  * @throws {QuarkError} `invalid_input` with field (`rules[2].keepBest.count`), value and rule
+ * @example
+ * ```js
+ * import { checkRetention } from 'quark-sdk/node';
+ *
+ * const { undoDays } = checkRetention({ rules: [{ act: 'delete', olderThanDays: 90, statuses: ['failed'] }] });
+ * console.log(undoDays); // 30
+ * try {
+ *   checkRetention({ rules: [{ act: 'delete', olderThanDays: -1 }] });
+ * } catch (error) {
+ *   console.log(error.details.field); // rules[0].olderThanDays
+ * }
+ * ```
  */
 export function checkRetention(given: unknown): CheckedSettings {
   if (!isMapping(given)) throw invalidInput('settings', given, 'a mapping with the field rules');
@@ -99,7 +111,17 @@ export function checkRetention(given: unknown): CheckedSettings {
   return settings;
 }
 
-/** Settings in a text of JSON or YAML. @throws {QuarkError} `invalid_input` */
+/**
+ * Settings in a text of JSON or YAML. @throws {QuarkError} `invalid_input`
+ *
+ * @example
+ * ```js
+ * import { parseRetention } from 'quark-sdk/node';
+ *
+ * const { keepTags, rules } = parseRetention('keepTags: [paper]\nrules:\n  - act: archive\n    olderThanDays: 90\n');
+ * console.log(keepTags, rules[0].act, rules[0].olderThanDays); // [ 'paper' ] archive 90
+ * ```
+ */
 export function parseRetention(content: string): CheckedSettings {
   let value: unknown;
   try {
@@ -218,7 +240,16 @@ function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 }
 
-/** A rule as a sentence, without a full stop. */
+/**
+ * A rule as a sentence, without a full stop.
+ *
+ * @example
+ * ```js
+ * import { describeRule } from 'quark-sdk/node';
+ *
+ * console.log(describeRule({ act: 'archive', project: 'digits', olderThanDays: 90 })); // archive runs of "digits" older than 90 days
+ * ```
+ */
 export function describeRule(rule: RetentionRule): string {
   const { act, keepBest, keepBytes, pointsPerMetric } = rule;
   const to = pointsPerMetric === undefined ? '' : ` to ${grouped(pointsPerMetric)} points a metric`;

@@ -15,9 +15,19 @@ export function checkSinkName(field: string, value: unknown): string {
  * Gives each batch to a function. What it throws, or rejects with, is told, and the same batch comes again with `isRepeated`.
  *
  * @param name what its position with the run is stored under
- * @example
- * mirrorRun(session, functionSink('queue', ({ scalars }) => queue.send(scalars.values)));
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { functionSink, mirrorRun } from 'quark-sdk/tracker';
+ *
+ * const sent = [];
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => {
+ *   mirrorRun(session, functionSink('queue', ({ scalars }) => void sent.push(...scalars.values)));
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1], [0.9, 0.5]);
+ * });
+ * console.log(sent); // [ 0.9, 0.5 ]
+ * ```
  */
 export function functionSink(name: string, send: (batch: SinkBatch) => Promise<void> | void): Sink {
   checkSinkName('name', name);
@@ -34,6 +44,18 @@ export function functionSink(name: string, send: (batch: SinkBatch) => Promise<v
  * Prints a line a step, when it is over: `step 12: loss 0.31, accuracy 0.9`. Texts, images and sounds have a line each, distributions none.
  *
  * @param write gets each line; default `console.log`
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { lineSink, mirrorRun } from 'quark-sdk/tracker';
+ *
+ * const lines = [];
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => {
+ *   mirrorRun(session, lineSink((line) => lines.push(line)));
+ *   new MetricsLogger(session).logMany({ loss: 0.31, accuracy: 0.9 }, { step: 12 });
+ * });
+ * console.log(lines); // [ 'step 12: loss 0.31, accuracy 0.9' ]
+ * ```
  */
 export function lineSink(
   write: (line: string) => void = (line) => {

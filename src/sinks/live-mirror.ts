@@ -91,10 +91,19 @@ const START: MirrorNote = {
  * Mirrors the run of a session to a sink until the session ends or leaves it. What the sink fails to take is told
  * (`onRecordingProblem` with `mirror_failed`, `status`), sent again, and stops nothing.
  *
- * @example
- * const mirror = mirrorRun(session, tensorBoardSink({ directory: 'logs' }));
- * mirror.status.state; // 'working'
  * @throws {QuarkError} `invalid_input`; `unsupported` for a store that has no notes, as one over HTTP: use one at hand
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { lineSink, mirrorRun } from 'quark-sdk/tracker';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const mirror = mirrorRun(session, lineSink(), { intervalMs: 200 });
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   await session.flush();
+ *   console.log(mirror.status.state); // working
+ * }); // the end of the run sends the rest: step 0: train/loss 0.5
+ * ```
  */
 export function mirrorRun(
   session: TrainingSession | RunContext,
@@ -112,6 +121,19 @@ export function mirrorRun(
  *
  * @returns the state in which it is; `failing` with the error when the sink did not take all
  * @throws {QuarkError} `invalid_input`; `run_not_found`; `invalid_run_state` while a session is live; `unsupported` as {@link mirrorRun}
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { finishMirror, tensorBoardSink } from 'quark-sdk/tracker';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1], [0.9, 0.5]);
+ *   return session.runId;
+ * });
+ * const { state, samples } = await finishMirror(store, runId, tensorBoardSink({ directory: 'logs' }));
+ * console.log(state, samples); // ended 2
+ * ```
  */
 export async function finishMirror(store: Store, runId: string, sink: Sink): Promise<MirrorStatus> {
   const { isLive } = await openRun(store, runId);
@@ -128,7 +150,25 @@ export async function finishMirror(store: Store, runId: string, sink: Sink): Pro
 
 type MirrorParts = { readonly intervalMs: number; readonly handle?: RunHandle };
 
-/** See {@link mirrorRun}. */
+/**
+ * A mirror that is under way; made by {@link mirrorRun}. It ends with the session.
+ *
+ * @example
+ * ```js
+ * import { readdir } from 'node:fs/promises';
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { mirrorRun, tensorBoardSink } from 'quark-sdk/tracker';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const mirror = mirrorRun(session, tensorBoardSink({ directory: 'logs' })); // a LiveMirror
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ *   await session.flush();
+ *   await mirror.flush();
+ *   console.log(mirror.status.state, mirror.status.samples); // working 1
+ * });
+ * console.log((await readdir('logs')).length); // 1
+ * ```
+ */
 export class LiveMirror {
   readonly sink: Sink;
   readonly #store: Store;

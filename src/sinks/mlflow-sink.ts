@@ -44,9 +44,20 @@ const RUN_TAG = 'quark.run_id';
  *
  * Written after the documentation of the REST API 2.0, and tested with a server written after the same documentation.
  *
- * @example
- * mirrorRun(session, mlflowSink({ url: 'http://127.0.0.1:5000' }));
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { MetricsLogger, startRun } from 'quark-sdk';
+ * import { mirrorRun, mlflowSink } from 'quark-sdk/tracker';
+ *
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+ * const mirror = mirrorRun(session, mlflowSink({ url: 'http://127.0.0.1:59999', experiment: 'digits' })); // nobody answers there
+ * new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ * await session.flush();
+ * await mirror.flush(); // never throws because of the server
+ * console.log(mirror.status.state); // failing
+ * await session.endRun();
+ * ```
  */
 export function mlflowSink(options: MlflowSinkOptions): Sink {
   const settings = readOptions('options', options, {

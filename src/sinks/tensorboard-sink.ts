@@ -21,9 +21,19 @@ export type TensorBoardSinkOptions = {
  * Writes an event file of TensorBoard. Node only. Numbers are rounded to float32, as TensorBoard reads no others; a sample without a
  * step gets its epoch, one without either the number of samples before it.
  *
- * @example
- * mirrorRun(session, tensorBoardSink({ directory: 'logs' })); // then: tensorboard --logdir logs
  * @throws {QuarkError} `invalid_input`
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { mirrorRun, tensorBoardSink } from 'quark-sdk/tracker';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const sink = tensorBoardSink({ directory: 'logs' });
+ *   console.log(sink.name); // tensorboard
+ *   mirrorRun(session, sink);
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ * }); // then: tensorboard --logdir logs
+ * ```
  */
 export function tensorBoardSink({ directory }: TensorBoardSinkOptions): Sink {
   return new TensorBoardSink(nonEmpty(undefined, 'the path of a folder')('directory', directory));

@@ -94,7 +94,16 @@ function quotaUsedUp(use: QuotaUse, needed: number): SessionStoreError {
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
-/** So much of a resource, in words: `10 GB`, `500 runs`. */
+/**
+ * So much of a resource, in words, for people: `10 GB`, `500 runs`.
+ *
+ * @example
+ * ```js
+ * import { amountText } from 'quark-sdk/service';
+ *
+ * console.log(amountText('bytes', 10_000_000_000), amountText('runs', 500)); // 10 GB 500 runs
+ * ```
+ */
 export function amountText(resource: QuotaResource, count: number): string {
   if (resource !== 'bytes') return `${count} ${count === 1 ? resource.slice(0, -1) : resource}`;
   let value = count;

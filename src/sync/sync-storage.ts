@@ -57,6 +57,22 @@ const SYNC_RULES = {
  *
  * @throws {QuarkError} `invalid_input` naming the option
  * @throws {SessionStoreError} `rejected` when the store cannot be the local side
+ * @example
+ * ```js
+ * import { openStorage, TrainingSession } from 'quark-sdk';
+ * import { openSync } from 'quark-sdk/node';
+ * import { serveService } from 'quark-sdk/service';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {}); // recorded without a service
+ * const service = await serveService({ storage: 'service-data' });
+ * const local = await openStorage('quark-runs');
+ * const [task] = await openSync(local, { persistenceUrl: service.url, includesAll: true });
+ * while ((await task.status()).pendingRuns > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+ * console.log((await task.status()).pendingRows); // 0
+ * await task.outbox.close();
+ * await local.close();
+ * await service.close();
+ * ```
  */
 export async function openSync(
   local: Store,
@@ -113,6 +129,21 @@ export type ServiceVerification = RunVerification & {
  *
  * @throws {RunNotFoundError} when either side does not have the run
  * @throws {SessionStoreError} when a service cannot be read
+ * @example
+ * ```js
+ * import { openStorage, startRun } from 'quark-sdk';
+ * import { verifySync } from 'quark-sdk/node';
+ * import { serveService } from 'quark-sdk/service';
+ *
+ * const service = await serveService({ storage: 'service-data' });
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs', persistenceUrl: service.url });
+ * await session.synced();
+ * await session.endRun();
+ * const local = await openStorage('quark-runs');
+ * for (const { isEqual } of await verifySync(local, session.runId)) console.log(isEqual); // true
+ * await local.close();
+ * await service.close();
+ * ```
  */
 export async function verifySync(
   local: Store,

@@ -27,14 +27,24 @@ import type { Tracker, TrackerState, TrackerTarget } from './tracker.ts';
  * state is overtaken: `quark` sets these rows apart as superseded, `tensorboard` cuts its file, and MLflow and a console retain what they
  * have.
  *
- * @example
- * const tracker = await openTracker({ provider: 'quark', project: 'digits', parameters: { lr: 0.1 } });
- * const again = await openTracker({ resume: checkpoint.tracker }); // after a restart
  * @throws {QuarkError} `invalid_input` naming field, value and rule; `unsupported` where the platform or the store lacks what the
  *   provider needs
  * @throws {RunNotFoundError} when the run of a state is not there
  * @throws {InvalidRunStateError} when the run of a state is completed, or has a live session
  * @throws {SessionStoreError} when the store of a state cannot be read
+ * @example
+ * ```js
+ * import { openTracker } from 'quark-sdk/tracker';
+ *
+ * const config = { provider: 'quark', project: 'digits', storage: 'quark-runs', parameters: { lr: 0.1 } };
+ * const tracker = await openTracker(config); // or tensorboard, mlflow, console, tee, null
+ * for (let step = 0; step < 3; step++) {
+ *   tracker.setStep(step);
+ *   tracker.scalar('loss', 1 / (step + 1), { context: { stage: 'train' } });
+ * }
+ * console.log((await tracker.state()).step, tracker.status().waiting); // 2 0
+ * await tracker.close();
+ * ```
  */
 export async function openTracker(
   config: TrackerConfig | { readonly resume: TrackerState },

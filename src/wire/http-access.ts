@@ -66,6 +66,18 @@ export type ServiceAccessOptions = Pick<
  *     const { key } = await access.createKey({ scope: 'read', expiresAt: '2027-01-01' });
  *
  * @throws {QuarkError} `invalid_input` naming the option
+ * @example
+ * ```js
+ * import { openServiceAccess, serveService } from 'quark-sdk/service';
+ *
+ * const service = await serveService({ storage: 'quark-runs' });
+ * const { key: userKey } = await service.access.createKey({ user: 'ada', scope: 'admin' });
+ * const access = openServiceAccess(service.url, { userKey });
+ * const { key } = await access.createKey({ scope: 'read', expiresAt: '2100-01-01' });
+ * console.log(key.startsWith('qk_'), (await access.listKeys()).length); // true 2
+ * await access.close();
+ * await service.close();
+ * ```
  */
 export function openServiceAccess(url: string, options: ServiceAccessOptions = {}): ServiceAccess {
   checkOptionNames('options', options, ['userKey', 'timeoutMs', 'signal', 'fetch']);
@@ -76,6 +88,20 @@ export function openServiceAccess(url: string, options: ServiceAccessOptions = {
  * Keys and shares of one user of a service; made by {@link openServiceAccess}. Everything throws `SessionStoreError`:
  * `unreachable`; `unauthorised` when the key is not good, has another scope, or asks for what is another user's; what the
  * service says is wrong with what was asked.
+ *
+ * @example
+ * ```js
+ * import { openServiceAccess, serveService } from 'quark-sdk/service';
+ *
+ * const service = await serveService({ storage: 'quark-runs' });
+ * const { key: userKey } = await service.access.createKey({ user: 'ada', scope: 'admin' });
+ * const access = openServiceAccess(service.url, { userKey }); // a ServiceAccess
+ * console.log(await access.userName()); // ada
+ * for (const { label, scope } of await access.listKeys()) console.log(label === '', scope); // true admin
+ * console.log(await access.listShares()); // []
+ * await access.close();
+ * await service.close();
+ * ```
  */
 export class ServiceAccess {
   readonly #client: HttpClient;

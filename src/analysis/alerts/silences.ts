@@ -63,7 +63,10 @@ export function silencesOf({ eventTypes, payloads, timesMs }: EventColumns): rea
 }
 
 /**
- * What was said of an alert and holds now; of several the silence, and else the last.
+ * What was said of an alert and holds now; of several the silence, and else the last. Undefined where nothing was said.
+ *
+ * @param silences those of the run, as `AnalyzerEngine.readSilences` gives them
+ * @param nowMs UTC epoch milliseconds: silences that have ended by then do not count
  *
  * @example
  * ```js

@@ -40,8 +40,14 @@ export type LoadedConfig = {
  *
  * @throws {QuarkError} `invalid_input` naming the file, the field, its value and the rule for it
  * @example
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { loadQuarkConfig } from 'quark-sdk/node';
+ *
+ * await writeFile('quark.config.json', '{ "disabledRules": ["plateau"] }');
  * const loaded = await loadQuarkConfig();
- * const engine = new AnalyzerEngine(session, loaded?.config);
+ * console.log(loaded.path.endsWith('quark.config.json'), loaded.config.disabledRules); // true [ 'plateau' ]
+ * ```
  */
 export async function loadQuarkConfig(
   options: LoadConfigOptions = {},

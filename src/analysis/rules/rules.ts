@@ -130,7 +130,7 @@ export type RuleDescription = {
 };
 
 /**
- * What the rules are, from their own declarations.
+ * Every rule of Quark as people read about it: what it finds, its usual cause, what to try first, and its thresholds with their defaults.
  *
  * @example
  * ```js

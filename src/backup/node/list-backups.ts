@@ -28,6 +28,17 @@ export type UnreadableBackup = { readonly snapshotId: string; readonly reason: s
  * The snapshots of a backup, oldest first, and those that cannot be read.
  *
  * @throws {SessionStoreError} `missing` where there is no backup
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { backupStore, listBackups } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * await backupStore('quark-runs', 'backups');
+ * const { snapshots, unreadable } = await listBackups('backups');
+ * for (const { snapshotId, madeAtMs, runCount } of snapshots) console.log(snapshotId, new Date(madeAtMs), runCount);
+ * console.log(unreadable); // []
+ * ```
  */
 export async function listBackups(destination: string): Promise<{
   readonly snapshots: readonly BackupSummary[];

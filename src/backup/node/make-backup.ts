@@ -84,6 +84,17 @@ type BlobRow = { readonly sha256: string; readonly sizeBytes: number; readonly k
  * @param storage the folder, as a path or a `file:` URI
  * @param destination the folder of the backup, made where it is missing
  * @throws {SessionStoreError} `missing`, `busy` (another backup is under way), `full`, `unwritable`, `corrupt`
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { backupStore } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * const { runCount, writtenBytes } = await backupStore('quark-runs', 'backups', { keep: 7 });
+ * console.log(runCount, writtenBytes > 0); // 1 true
+ * const again = await backupStore('quark-runs', 'backups');
+ * console.log(again.writtenBytes < writtenBytes); // true: what is there is not written again
+ * ```
  */
 export async function backupStore(
   storage: string,
@@ -116,6 +127,18 @@ function checkOutside(storeRoot: string, destination: string): void {
  * last snapshot is known at a restore. Returns how many there are.
  *
  * @throws {SessionStoreError} as {@link backupStore}
+ * @example
+ * ```js
+ * import { deleteRun, openStorage, TrainingSession } from 'quark-sdk';
+ * import { backupStore, backupTombstones } from 'quark-sdk/node';
+ *
+ * const runId = await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => session.runId);
+ * await backupStore('quark-runs', 'backups');
+ * const store = await openStorage('quark-runs');
+ * await deleteRun(store, runId);
+ * await store.close();
+ * console.log(await backupTombstones('quark-runs', 'backups')); // 1
+ * ```
  */
 export async function backupTombstones(storage: string, destination: string): Promise<number> {
   const { dbPath } = locateStore(parseFileUri(storage).directory);

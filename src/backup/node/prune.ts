@@ -14,6 +14,18 @@ const WAIT_MS = 10_000;
  * @throws {QuarkError} `invalid_input` unless `keep` is an integer from 1 on
  * @throws {SessionStoreError} `missing`; `busy` when others are in the folder for 10 seconds; `corrupt` when a snapshot cannot be
  *   read: what it names is not known, so nothing is removed
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { backupStore, listBackups, pruneBackup } from 'quark-sdk/node';
+ *
+ * for (let i = 0; i < 2; i++) {
+ *   await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ *   await backupStore('quark-runs', 'backups');
+ * }
+ * const removed = await pruneBackup('backups', 1);
+ * console.log(removed.length, (await listBackups('backups')).snapshots.length); // 1 1
+ * ```
  */
 export async function pruneBackup(destination: string, keep: number): Promise<readonly string[]> {
   const folder = new BackupFolder(destination);

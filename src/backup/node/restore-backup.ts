@@ -75,6 +75,18 @@ const DRAFT = '.quark-restoring-';
  * @param directory the folder that the store is restored into: the store is in `.quark` there
  * @throws {SessionStoreError} `missing`; `rejected` when there is a store and `replaces` is not set; `busy` when a process uses it;
  *   `version` when the snapshot is of a newer layout; `corrupt`, `full`, `unwritable`
+ * @example
+ * ```js
+ * import { listRuns, openStorage, TrainingSession } from 'quark-sdk';
+ * import { backupStore, restoreBackup } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * await backupStore('quark-runs', 'backups');
+ * const { path, deletedRunIds } = await restoreBackup('backups', 'restored');
+ * const store = await openStorage(path);
+ * console.log((await listRuns(store)).length, deletedRunIds); // 1 []
+ * await store.close();
+ * ```
  */
 export async function restoreBackup(
   destination: string,

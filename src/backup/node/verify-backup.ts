@@ -34,6 +34,16 @@ export type BackupVerification = {
  *
  * @param snapshotId only this one; default all
  * @throws {SessionStoreError} `missing`, `busy`, `full`
+ * @example
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { backupStore, verifyBackup } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * await backupStore('quark-runs', 'backups');
+ * const { problems, snapshotIds } = await verifyBackup('backups');
+ * console.log(snapshotIds.length, problems); // 1 []
+ * ```
  */
 export async function verifyBackup(
   destination: string,

@@ -69,6 +69,18 @@ const MAX_PASSES = 3;
  *
  * @param uri a folder, a `file:` URI, or the address of a PostgreSQL database
  * @throws {SessionStoreError} `missing`, `unreachable`, `unauthorised`, ...: why it could not be examined
+ * @example
+ * ```js
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { examineStore } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => {
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: 0 });
+ * });
+ * const { findings, rows } = await examineStore('quark-runs'); // changes nothing
+ * for (const { severity, where, message, advice } of findings) console.log(severity, where, message, advice);
+ * console.log(rows > 0); // true
+ * ```
  */
 export async function examineStore(
   uri: string,
@@ -127,6 +139,17 @@ async function repairOnce(
  * Asks a service as a client does.
  *
  * @param url the address of the service
+ * @example
+ * ```js
+ * import { examineService } from 'quark-sdk/node';
+ * import { serveService } from 'quark-sdk/service';
+ *
+ * const service = await serveService({ storage: 'quark-runs' });
+ * const { findings, runs } = await examineService(service.url);
+ * for (const { severity, message } of findings) console.log(severity, message);
+ * console.log(runs); // 0
+ * await service.close();
+ * ```
  */
 export async function examineService(
   url: string,

@@ -6,10 +6,23 @@ import type { RunReader } from '../../read/run-reader.ts';
 const ROWS_PER_CHUNK = 2_000;
 
 /**
- * The events of a run as JSON lines: one record a line in the persisted form.
+ * The events of a run as JSON lines: one record a line in the persisted form, with snake_case names and instants as ISO 8601.
  *
  * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportEventsJsonLines } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * for await (const lines of exportEventsJsonLines(reader, { eventType: 'run_ended' })) console.log(lines);
+ * ```
  */
 export async function* exportEventsJsonLines(
   reader: RunReader,

@@ -29,7 +29,19 @@ const DISPENSABLE = ['metadata', 'summary', 'metric_summaries', 'notes', 'config
  * @param bytes size of that file
  * @throws {RunNotFoundError} when it was deleted meanwhile
  * @example
- * const entry = await galleryRun(await openRun(store, runId), `runs/${runId}.quark`, 4096);
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { galleryRun } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const { file, bytes, curves } = await galleryRun(reader, `runs/${reader.run.id}.quark`, 4096);
+ * console.log(file.endsWith('.quark'), bytes, curves[0].key); // true 4096 train/loss
+ * ```
  */
 export async function galleryRun(
   reader: RunReader,
@@ -53,7 +65,22 @@ export async function galleryRun(
  *
  * @param title what the gallery is called
  * @example
+ * ```js
+ * import { mkdir, writeFile } from 'node:fs/promises';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { galleryRun, galleryText } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const entries = [await galleryRun(reader, `runs/${reader.run.id}.quark`, 4096)];
+ * await mkdir('site');
  * await writeFile('site/quark.json', galleryText('Digits', entries));
+ * console.log(JSON.parse(galleryText('Digits', entries)).gallery.title); // Digits
+ * ```
  */
 export function galleryText(title: string, runs: readonly GalleryRun[]): string {
   const listed = runs.map(({ run, ...entry }) =>

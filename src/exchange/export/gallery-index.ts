@@ -55,8 +55,21 @@ export type Gallery = {
  * @param value the parsed JSON: an object with `version`, `title` and `runs`
  * @throws {QuarkError} `invalid_input` when it is no index, of a later version, or of more than {@link MAX_GALLERY_RUNS} runs
  * @example
- * const { gallery } = await (await fetch('quark.json')).json();
- * for (const { file, run } of readGallery(gallery).runs) console.log(run.id, file);
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { galleryRun, galleryText, readGallery } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const text = galleryText('Digits', [await galleryRun(reader, 'runs/first.quark', 4096)]);
+ * const { gallery } = JSON.parse(text); // in a page: await (await fetch('quark.json')).json()
+ * const { title, runs, problems } = readGallery(gallery);
+ * console.log(title, runs[0].file, problems); // Digits runs/first.quark []
+ * ```
  */
 export function readGallery(value: unknown): Gallery {
   if (!isObject(value)) throw invalidInput('gallery', value, 'an object');

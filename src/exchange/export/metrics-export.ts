@@ -25,6 +25,21 @@ const CSV_HEADER = 'sequence,timestamp,metric_key,step,epoch,value\r\n';
  *
  * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportMetricsCsv } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * let csv = '';
+ * for await (const lines of exportMetricsCsv(reader)) csv += lines;
+ * console.log(csv.split('\r\n')[0]); // sequence,timestamp,metric_key,step,epoch,value
+ * ```
  */
 export function exportMetricsCsv(
   reader: RunReader,
@@ -61,6 +76,21 @@ async function* csvChunks(
  *
  * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportMetricsJsonLines } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * let text = '';
+ * for await (const lines of exportMetricsJsonLines(reader)) text += lines;
+ * console.log(JSON.parse(text.split('\n')[0]).metric_key); // train/loss
+ * ```
  */
 export async function* exportMetricsJsonLines(
   reader: RunReader,
@@ -82,6 +112,21 @@ export async function* exportMetricsJsonLines(
  *
  * @yields bytes of the stream, in order
  * @throws {QuarkError} `invalid_input` naming the filter
+ * @example
+ * ```js
+ * import * as arrow from 'apache-arrow';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportMetricsArrow } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const table = await arrow.tableFromIPC(exportMetricsArrow(reader));
+ * console.log(table.numRows, table.get(0).metric_key); // 3 train/loss
+ * ```
  */
 export async function* exportMetricsArrow(
   reader: RunReader,

@@ -68,6 +68,25 @@ const STATUS = { running: 1, completed: 3, failed: 4, interrupted: 5 } as const;
  *
  * @yields files, in order
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
+ * @example
+ * ```js
+ * import { mkdir, writeFile } from 'node:fs/promises';
+ * import { dirname, join } from 'node:path';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportMlflow } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * for await (const { path, pieces } of exportMlflow(reader)) {
+ *   await mkdir(dirname(join('mlruns', path)), { recursive: true });
+ *   await writeFile(join('mlruns', path), pieces);
+ *   }
+ * console.log('mlflow ui --backend-store-uri mlruns'); // mlflow ui --backend-store-uri mlruns
+ * ```
  */
 export function exportMlflow(
   reader: RunReader,

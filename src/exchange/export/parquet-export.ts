@@ -45,6 +45,23 @@ const PAGE_ITEMS = 1 << 20;
  *
  * @yields bytes of the file, in order
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
+ * @example
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportTableParquet } from 'quark-sdk/exchange';
+ * import { openInputFiles } from 'quark-sdk/node';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * await writeFile('metrics.parquet', exportTableParquet(reader, 'metrics'));
+ * const [{ sizeBytes }] = await openInputFiles(['metrics.parquet']);
+ * console.log(sizeBytes > 0); // true
+ * ```
  */
 export function exportTableParquet(
   reader: RunReader,

@@ -50,6 +50,23 @@ export type ExportQuarkOptions = {
  * @yields bytes of the file, in order
  * @throws {QuarkError} `invalid_input`; `aborted`
  * @throws {SessionStoreError} `busy` when the run was merged while it was read: export again
+ * @example
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportQuark } from 'quark-sdk/exchange';
+ * import { openInputFiles } from 'quark-sdk/node';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * await writeFile('digits.quark', exportQuark(reader));
+ * const [{ path, sizeBytes }] = await openInputFiles(['digits.quark']);
+ * console.log(path, sizeBytes > 0); // digits.quark true
+ * ```
  */
 export function exportQuark(
   runs: RunReader | readonly RunReader[],

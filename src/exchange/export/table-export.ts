@@ -24,6 +24,21 @@ const BYTES_PER_PIECE = 1 << 20;
  *
  * @yields whole lines, in pieces
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportTableCsv } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * let csv = '';
+ * for await (const lines of exportTableCsv(reader, 'metrics')) csv += lines;
+ * console.log(csv.split('\r\n')[0]);
+ * ```
  */
 export async function* exportTableCsv(
   reader: RunReader,
@@ -49,6 +64,21 @@ export async function* exportTableCsv(
  *
  * @yields whole lines, in pieces
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportTableJsonLines } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * let text = '';
+ * for await (const lines of exportTableJsonLines(reader, 'metrics')) text += lines;
+ * console.log(JSON.parse(text.split('\n')[0]).value); // 0.9
+ * ```
  */
 export async function* exportTableJsonLines(
   reader: RunReader,
@@ -69,6 +99,21 @@ export async function* exportTableJsonLines(
  *
  * @yields bytes of the stream, in order
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
+ * @example
+ * ```js
+ * import * as arrow from 'apache-arrow';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportTableArrow } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const table = await arrow.tableFromIPC(exportTableArrow(reader, 'metrics'));
+ * console.log(table.numRows, table.schema.metadata.get('quark:table')); // 3 metrics
+ * ```
  */
 export async function* exportTableArrow(
   reader: RunReader,

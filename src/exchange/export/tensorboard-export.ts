@@ -25,6 +25,20 @@ const MAX_PAYLOAD_BYTES = 1 << 24;
  * The name of the file: TensorBoard looks for `tfevents` in it, and takes files of a folder as one run in the order of their names.
  *
  * @returns `events.out.tfevents.<seconds>.<run id>`
+ * @example
+ * ```js
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { tensorBoardFileName } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const name = tensorBoardFileName(reader.run);
+ * console.log(name.startsWith('events.out.tfevents.'), name.endsWith(reader.run.id)); // true true
+ * ```
  */
 export function tensorBoardFileName(run: RunRecord): string {
   const seconds = Math.floor(Date.parse(run.startedAt) / 1000);
@@ -47,6 +61,23 @@ export function tensorBoardFileName(run: RunRecord): string {
  * @yields bytes of the file, in order
  * @throws {QuarkError} `invalid_input` naming the filter
  * @throws {SessionStoreError} when an artifact cannot be read
+ * @example
+ * ```js
+ * import { mkdir, writeFile } from 'node:fs/promises';
+ * import { createMemoryStore, MetricsLogger, openRun, TrainingSession } from 'quark-sdk';
+ * import { exportTensorBoard, tensorBoardFileName } from 'quark-sdk/exchange';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ *   return session.runId;
+ * });
+ * const reader = await openRun(store, runId);
+ * const name = tensorBoardFileName(reader.run);
+ * await mkdir('logs/digits', { recursive: true });
+ * await writeFile(`logs/digits/${name}`, exportTensorBoard(reader)); // then: tensorboard --logdir logs
+ * console.log(name.startsWith('events.out.tfevents.')); // true
+ * ```
  */
 export function exportTensorBoard(
   reader: RunReader,

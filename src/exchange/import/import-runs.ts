@@ -112,6 +112,17 @@ const OPTION_NAMES = [
  *
  * @throws {QuarkError} `invalid_input` naming the option; `aborted`
  * @throws {SessionStoreError} when the store failed; importing again goes on where it stopped
+ * @example
+ * ```js
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { bytesInput, importRuns } from 'quark-sdk/exchange';
+ *
+ * const file = bytesInput('history.csv', 'epoch,loss,val_loss\n0,0.9,1.0\n1,0.5,0.7\n'); // Keras' CSVLogger
+ * const { runs, problems } = await importRuns([file], createMemoryStore(), { project: 'digits' });
+ * const [{ format, metrics, project, rowCount }] = runs;
+ * console.log(format, project, rowCount, Object.keys(metrics)); // csv digits 4 [ 'train/loss', 'val/loss' ]
+ * console.log(problems); // []
+ * ```
  */
 export function importRuns(
   given: readonly InputFile[],

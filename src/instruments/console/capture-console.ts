@@ -96,9 +96,18 @@ const OPTION_RULES = {
  * @throws {QuarkError} `invalid_input` naming the option, or the session where another capture of it has the same lines;
  *   `invalid_run_state` when the run has ended
  * @example
- * const capture = captureConsole(session, { secrets: [process.env.DB_URL] });
- * console.log('loaded %d images', 60000);
- * await capture.stop();
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { captureConsole, readConsole } from 'quark-sdk/console';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const capture = captureConsole(session, { secrets: ['pa55word'] });
+ *   console.warn('loaded 60000 images with pa55word');
+ *   await capture.stop();
+ *   const { lines } = await readConsole(session);
+ *   console.log(lines[0].level, capture.status.lines, capture.status.secretsCut); // warn 1 1
+ * });
+ * ```
  */
 export function captureConsole(
   session: TrainingSession | RunContext,

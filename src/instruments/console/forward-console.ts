@@ -41,10 +41,22 @@ const SEND_CHARS = 1 << 20;
  * @param port where to: in a worker of a page `globalThis`
  * @throws {QuarkError} `invalid_input`
  * @example
- * // In the worker:
- * const stop = forwardConsole(globalThis);
- * // In the page:
- * captureConsole(session, { from: [worker] });
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { captureConsole, forwardConsole } from 'quark-sdk/console';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const { port1, port2 } = new MessageChannel(); // in a page: the worker, and in it globalThis
+ *   const capture = captureConsole(session, { own: false, from: [port1] });
+ *   const stop = forwardConsole(port2); // in the worker
+ *   console.log('from the worker');
+ *   stop();
+ *   while (capture.status.lines === 0) await new Promise((resolve) => setTimeout(resolve));
+ *   await capture.stop();
+ *   console.log(capture.status.lines); // 1
+ *   port1.close();
+ * });
+ * ```
  */
 export function forwardConsole(port: ConsoleSender): () => void {
   if (typeof port?.postMessage !== 'function')

@@ -52,7 +52,20 @@ export type ConsoleRead = {
  * @throws {QuarkError} `invalid_input` naming the run or the filter
  * @throws {SessionStoreError} when the store cannot be read
  * @example
- * const { lines } = await readConsole(await openRun(store, runId), { levels: ['error'] });
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { captureConsole, readConsole } from 'quark-sdk/console';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
+ *   captureConsole(session);
+ *   console.log('loaded 60000 images');
+ *   console.error('a file is missing');
+ *   return session.runId;
+ * });
+ * const { droppedLines, lines } = await readConsole(await openRun(store, runId), { levels: ['error'] });
+ * console.log(lines.map(({ text }) => text), droppedLines); // [ 'a file is missing' ] 0
+ * ```
  */
 export async function readConsole(
   run: ArtifactSource,

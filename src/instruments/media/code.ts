@@ -172,6 +172,18 @@ function codeFromJson(payload: unknown): CodeState {
  * The code of a run, as `logCode` recorded it last; undefined where it did not.
  *
  * @throws {SessionStoreError} `missing` or `corrupt`
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { MediaLogger, readRunCode } from 'quark-sdk/media';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   await new MediaLogger(session).logCode();
+ *   const { platform, commit, scripts } = await readRunCode(session);
+ *   console.log(platform, commit, scripts.length); // commit is null outside of a Git repository
+ * });
+ * ```
  */
 export async function readRunCode(run: ArtifactSource): Promise<CodeState | undefined> {
   const { records } = await readArtifacts(run, { artifactType: CODE_TYPE });
@@ -222,7 +234,20 @@ export type ComparableRun = ArtifactSource & {
  * @throws {QuarkError} `invalid_input`
  * @throws {SessionStoreError} `missing` or `corrupt`
  * @example
- * const { packages, files } = await compareCode(await openRun(store, a), await openRun(store, b));
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { compareCode, MediaLogger } from 'quark-sdk/media';
+ *
+ * const store = createMemoryStore();
+ * const train = () =>
+ *   TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *     await new MediaLogger(session).logCode();
+ *     return session.runId;
+ *   });
+ * const [first, second] = [await train(), await train()];
+ * const { isRecorded, packages, files } = await compareCode(await openRun(store, first), await openRun(store, second));
+ * console.log(isRecorded, packages, files); // true [] []
+ * ```
  */
 export async function compareCode(
   first: ComparableRun,

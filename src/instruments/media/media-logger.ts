@@ -125,9 +125,20 @@ const MAX_TEXT_CHARS = 1 << 24;
  * `readMedia` and `loadMedia`.
  *
  * @example
- * const media = new MediaLogger(session);
- * await media.logImage('samples/first', { data: pixels, width: 28, height: 28 }, { step });
- * await media.confusionMatrix('val/confusion', { labels, predictions, classes: ['cat', 'dog'] }, { epoch });
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { MediaLogger } from 'quark-sdk/media';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const media = new MediaLogger(session);
+ *   const data = new Uint8Array(28 * 28).fill(128);
+ *   const { artifactKey } = await media.logImage('samples/first', { data, width: 28, height: 28 }, { step: 0 });
+ *   console.log(artifactKey); // samples/first
+ *   const examples = { labels: [0, 1, 1], predictions: [0, 1, 0], classes: ['cat', 'dog'] };
+ *   await media.confusionMatrix('val/confusion', examples, { epoch: 0 });
+ *   await media.logTable('val/errors', [{ id: 2, label: 'dog', score: 0.4 }], { epoch: 0 });
+ * });
+ * ```
  */
 export class MediaLogger implements AsyncDisposable {
   readonly #artifacts: ArtifactStore;

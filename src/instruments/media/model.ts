@@ -197,8 +197,19 @@ export type LoadModelOptions = {
  * @throws {QuarkError} `artifact_not_found`; `invalid_input`
  * @throws {SessionStoreError} `missing` or `corrupt`
  * @example
- * const saved = await loadModel(session, 'model');
- * const model = await tf.loadLayersModel(saved);
+ * ```js
+ * import * as tf from '@tensorflow/tfjs';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { loadModel, MediaLogger } from 'quark-sdk/media';
+ *
+ * const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   await new MediaLogger(session).logModel('model', model, { step: 100 });
+ *   const saved = await loadModel(session, 'model');
+ *   const again = await tf.loadLayersModel(saved);
+ *   console.log(saved.format, saved.step, again.countParams()); // tfjs 100 3
+ * });
+ * ```
  */
 export async function loadModel(
   run: ArtifactSource,

@@ -62,7 +62,19 @@ function chunk(type: string, content: Uint8Array): Uint8Array {
 /**
  * Kind and size in pixels of an encoded image, as its first bytes say; undefined for what is no PNG, JPEG or GIF file. Nothing is decoded.
  *
- * @example describeImage(bytes); // { mimeType: 'image/png', width: 28, height: 28 }
+ * @example
+ * ```js
+ * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+ * import { describeImage, loadMedia, MediaLogger, readMedia } from 'quark-sdk/media';
+ *
+ * const store = createMemoryStore();
+ * await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   await new MediaLogger(session).logImage('first', { data: new Uint8Array(28 * 28), width: 28, height: 28 });
+ *   const { items } = await readMedia(session, { kinds: ['image'] });
+ *   const bytes = await loadMedia(session, items[0]);
+ *   console.log(describeImage(bytes)); // { mimeType: 'image/png', width: 28, height: 28 }
+ * });
+ * ```
  */
 export function describeImage(bytes: Uint8Array):
   | {

@@ -79,8 +79,19 @@ export type MediaRead<K extends MediaKind = MediaKind> = {
  * @throws {QuarkError} `invalid_input` naming the filter
  * @throws {SessionStoreError} when the store cannot be read
  * @example
- * const { items } = await readMedia(run, { kinds: ['image'], artifactKey: 'samples/first' });
- * for (const item of items) console.log(item.step, item.metadata.width, await loadMedia(run, item));
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { MediaLogger, readMedia } from 'quark-sdk/media';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   const image = { data: new Uint8Array(28 * 28), width: 28, height: 28 };
+ *   for (const step of [0, 100]) await new MediaLogger(session).logImage('samples/first', image, { step });
+ *   return session.runId;
+ * });
+ * const { items } = await readMedia(await openRun(store, runId), { kinds: ['image'], artifactKey: 'samples/first' });
+ * console.log(items.map(({ step, metadata }) => [step, metadata.width])); // [ [ 0, 28 ], [ 100, 28 ] ]
+ * ```
  */
 export async function readMedia<K extends MediaKind = MediaKind>(
   run: ArtifactSource,
@@ -146,6 +157,20 @@ function isObject(value: unknown): value is JsonObject {
  * The content of a medium, checked.
  *
  * @throws {SessionStoreError} `missing` or `corrupt`
+ * @example
+ * ```js
+ * import { createMemoryStore, openRun, TrainingSession } from 'quark-sdk';
+ * import { loadMedia, MediaLogger, readMedia } from 'quark-sdk/media';
+ *
+ * const store = createMemoryStore();
+ * const runId = await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
+ *   await new MediaLogger(session).logText('samples/answer', 'Forty-two.', { step: 100 });
+ *   return session.runId;
+ * });
+ * const run = await openRun(store, runId);
+ * const { items } = await readMedia(run, { kinds: ['text'] });
+ * console.log(await loadMedia(run, items[0])); // Forty-two.
+ * ```
  */
 export async function loadMedia<K extends MediaKind>(
   run: ArtifactSource,

@@ -35,7 +35,21 @@ import {
 
 type OpenScope = Omit<ScopeMark, 'boundary' | 'hasFailed'>;
 
-/** A scope that is open. Scopes and checkpoints made of it are inside of it, whatever else runs at the same time. */
+/**
+ * A scope that is open. Scopes and checkpoints made of it are inside of it, whatever else runs at the same time.
+ *
+ * @example
+ * ```js
+ * import { Profiler } from 'quark-sdk/profiler';
+ *
+ * const profiler = new Profiler(); // without a session: in memory only
+ * const warmUp = profiler.start('Warm-up'); // an ActiveScope; with `using` it ends by itself
+ * warmUp.scope('Loading', () => new Float32Array(1000));
+ * warmUp.end();
+ * const { scopes } = await profiler.close();
+ * console.log(scopes.map(({ name, parentId }) => [name, parentId !== null])); // [ [ 'Warm-up', false ], [ 'Loading', true ] ]
+ * ```
+ */
 export class ActiveScope {
   readonly #profiler: Inner;
   readonly #scope: OpenScope;
@@ -131,11 +145,20 @@ async function endAfter(scope: ActiveScope, result: PromiseLike<unknown>): Promi
  * Capture never breaks the program: what cannot be measured is left out, and checkpoints beyond `maxCheckpoints` are counted.
  *
  * @example
- * const profiler = new Profiler(session, { tf });
- * const model = await profiler.scope(ProfileStep.MODEL_LOADING, () => tf.loadLayersModel(url));
- * const evaluate = profiler.profiled(ProfileStep.MODEL_EVALUATION, evaluateModel);
- * profiler.checkpoint('Data cleaned');
- * const profile = await profiler.close();
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { Profiler, ProfileStep } from 'quark-sdk/profiler';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const profiler = new Profiler(session);
+ *   const weights = await profiler.scope(ProfileStep.MODEL_LOADING, async () => new Float32Array(1_000_000));
+ *   profiler.checkpoint('Data cleaned');
+ *   const evaluate = profiler.profiled(ProfileStep.MODEL_EVALUATION, () => weights.reduce((sum, x) => sum + x, 0));
+ *   evaluate();
+ *   const { checkpoints, scopes } = await profiler.close();
+ *   console.log(scopes.map(({ name }) => name), checkpoints.length); // [ 'Model Loading', 'Model Evaluation' ] 7
+ * });
+ * ```
  */
 export class Profiler implements AsyncDisposable {
   readonly id: string;

@@ -35,9 +35,17 @@ const TIMER_RULES = { skip: count(0) };
  * Timers are independent of each other and may be nested and run at once: the time of an outer one has that of the inner ones in it.
  *
  * @example
- * const timers = new Timers(session, { skip: 1 });
- * for (const batch of batches) await timers.time('batch', () => train(batch));
- * console.log(timers.statistics('batch').meanMs);
+ * ```js
+ * import { TrainingSession } from 'quark-sdk';
+ * import { Timers } from 'quark-sdk/profiler';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const timers = new Timers(session, { skip: 1 }); // the first measurement is the warm-up
+ *   for (let i = 0; i < 4; i++) await timers.time('batch', async () => Math.hypot(i, i));
+ *   const { count, meanMs } = timers.statistics('batch');
+ *   console.log(count, meanMs >= 0); // 3 true
+ * });
+ * ```
  */
 export class Timers implements AsyncDisposable {
   readonly #options: ReturnType<typeof checkTimersOptions>;

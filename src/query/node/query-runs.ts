@@ -60,14 +60,23 @@ type Question = ReturnType<typeof checkOptions> & { readonly sql: string };
  * DuckDB runs in a process of its own, which is killed when the query has ended, reaches a limit, or is aborted, and which ends with this
  * process. `maxMemoryMib` is DuckDB's own limit everywhere; on Linux the process is killed, too, when it takes 512 MiB more than that.
  *
- * @example
- * ```ts
- * const { rows } = await queryRuns(store, 'select run_id, min(value) from metrics group by all', { timeoutMs: 30_000 });
- * ```
- *
  * @throws {QuarkError} `invalid_input` for SQL that DuckDB refuses, with its message, and for a query over `timeoutMs`, `maxMemoryMib` or
  *   `maxResultMib`, with the name of that option in `details.option` and its value in `details.limit`; `unsupported` when
  *   `@duckdb/node-api` is not installed, with the line that installs it in `details.install`; `aborted`
+ * @example
+ * ```js
+ * import { MetricsLogger, openStorage, TrainingSession } from 'quark-sdk';
+ * import { queryRuns } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => {
+ *   new MetricsLogger(session).logColumns('train/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
+ * });
+ * const store = await openStorage('quark-runs');
+ * const sql = 'select metric_key, min(value) as least from metrics group by all';
+ * const { columns, rows } = await queryRuns(store, sql, { timeoutMs: 30_000 });
+ * console.log(columns.map(({ name }) => name), rows); // [ 'metric_key', 'least' ] [ [ 'train/loss', 0.4 ] ]
+ * await store.close();
+ * ```
  */
 export async function queryRuns(
   store: Store,

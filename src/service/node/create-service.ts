@@ -107,6 +107,17 @@ export const DRAIN_TIMEOUT_MS = 10_000;
  *
  * @throws {QuarkError} `invalid_input` naming the option
  * @throws {SessionStoreError} what the storage reports: `unwritable`, `corrupt`, `version`, `unreachable`, ...
+ * @example
+ * ```js
+ * import { createService } from 'quark-sdk/service';
+ *
+ * const service = await createService({ storage: 'quark-runs' });
+ * const response = await service(new Request('http://localhost/healthz')); // from Deno.serve, Hono's app.mount, ...
+ * console.log(response.status); // 200
+ * const { key } = await service.access.createKey({ user: 'ada' });
+ * console.log(key.startsWith('qk_')); // true
+ * await service.close();
+ * ```
  */
 export function createService(options: ServiceOptions = {}): Promise<Service> {
   return makeService(options);

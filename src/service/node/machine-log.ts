@@ -25,6 +25,21 @@ export type MachineLog = {
  *
  * @param by who acts: the name of the user of the operating system
  * @throws {SessionStoreError} `unknown_scheme`, and what the storage reports
+ * @example
+ * ```js
+ * import { deleteRun, openStorage, TrainingSession } from 'quark-sdk';
+ * import { openAccess, openMachineLog } from 'quark-sdk/service';
+ *
+ * const runId = await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => session.runId);
+ * const log = await openMachineLog('quark-runs', 'ada');
+ * const store = log.audit(await openStorage('quark-runs'));
+ * await deleteRun(store, runId);
+ * await store.close();
+ * await log.close();
+ * const { access, close } = await openAccess('quark-runs');
+ * for (const { action, targetId } of await access.listAudit()) console.log(action, targetId === runId); // run.delete true
+ * await close();
+ * ```
  */
 export async function openMachineLog(storage: string, by: string): Promise<MachineLog> {
   const spaces = await openSpaces(storage, { create: false });

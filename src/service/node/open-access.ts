@@ -19,6 +19,17 @@ export type OpenedAccess = {
  * counts there from the next request on.
  *
  * @throws {SessionStoreError} `unknown_scheme`, and what the storage reports
+ * @example
+ * ```js
+ * import { openAccess } from 'quark-sdk/service';
+ *
+ * const { access, close } = await openAccess('quark-runs'); // also while a service has it open
+ * const { key, keyId } = await access.createKey({ user: 'ada', scope: 'read', expiresAt: '2100-01-01' });
+ * console.log(key.startsWith('qk_')); // true: the only time that it is shown
+ * for (const { userName, scope } of await access.listKeys()) console.log(userName, scope); // ada read
+ * await access.revokeKey(keyId);
+ * await close();
+ * ```
  */
 export async function openAccess(
   storage: string,

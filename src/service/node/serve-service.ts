@@ -45,6 +45,21 @@ const SEND_TIMEOUT_MS = 2_000;
  *
  * @throws {QuarkError} `invalid_input` naming the option
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; what the storage reports
+ * @example
+ * ```js
+ * import { listRuns, openStorage, startRun } from 'quark-sdk';
+ * import { serveService } from 'quark-sdk/service';
+ *
+ * const service = await serveService({ storage: 'service-data', port: 0 }); // a free port of 127.0.0.1
+ * const { key } = await service.access.createKey({ user: 'ada' });
+ * const session = await startRun({ project: 'digits', storageDir: 'quark-runs', persistenceUrl: service.url, userKey: key });
+ * await session.synced();
+ * await session.endRun();
+ * const remote = await openStorage(service.url, { userKey: key, space: 'quark-runs' }); // named after the folder
+ * console.log((await listRuns(remote)).length); // 1
+ * await remote.close();
+ * await service.close();
+ * ```
  */
 export async function serveService(options: ServeServiceOptions = {}): Promise<ServedService> {
   const { port = 0, host = '127.0.0.1', drainTimeoutMs = DRAIN_TIMEOUT_MS, ...rest } = options;

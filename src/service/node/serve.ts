@@ -59,6 +59,21 @@ const CLOSE_TIMEOUT_MS = 1_000;
  *
  * @throws {QuarkError} `invalid_input` when an option is wrong
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which
+ * @example
+ * ```js
+ * import { openStorage, TrainingSession } from 'quark-sdk';
+ * import { serveStore } from 'quark-sdk/node';
+ *
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
+ * const store = await openStorage('quark-runs');
+ * const server = await serveStore({ store }); // a free port of 127.0.0.1; nobody may write
+ * console.log(server.url);
+ * const remote = await openStorage(server.url);
+ * console.log(remote.isWritable); // false
+ * await remote.close();
+ * await server.close();
+ * await store.close();
+ * ```
  */
 export async function serveStore(options: ServeOptions): Promise<ServedStore> {
   const { store, dashboardDir, pageConfig, port, host, allowedHosts, changes, allowFrames } =

@@ -12,7 +12,21 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Fields that are never shown, at the top and one level below: nobody logs these; should somebody come to, they stay out all the same. */
 const HIDDEN = new Set(['authorization', 'headers', 'userKey']);
 
-/** A logger that hands finished lines to `write`. No line holds more of a key than its name, or steers the terminal that shows it, whatever it was given. */
+/**
+ * A logger that hands finished lines to `write`. No line holds more of a key than its name, or steers the terminal that shows it, whatever it was given.
+ *
+ * @example
+ * ```js
+ * import { createServiceLog, serveService } from 'quark-sdk/service';
+ *
+ * const lines = [];
+ * const logger = createServiceLog('info', (line) => lines.push(line)); // one JSON object a line
+ * const service = await serveService({ storage: 'quark-runs', logger });
+ * await fetch(service.url);
+ * await service.close();
+ * console.log(lines.length > 0, typeof JSON.parse(lines[0])); // true object
+ * ```
+ */
 export function createServiceLog(level: LogLevel, write: (line: string) => void): ServiceLogger {
   const line =
     (of: Exclude<LogLevel, 'silent'>) =>

@@ -74,6 +74,19 @@ const REQUIRED = ['endpoint', 'bucket', 'accessKeyId', 'secretAccessKey'] as con
  * The options that the environment gives, or undefined when it names no object store. Blank variables count as unset.
  *
  * @throws {QuarkError} `invalid_input` when some of the variables are there and one that has to be is not
+ * @example
+ * ```js
+ * import { s3OptionsFromEnvironment } from 'quark-sdk/service';
+ *
+ * console.log(s3OptionsFromEnvironment({})); // undefined
+ * const options = s3OptionsFromEnvironment({
+ *   QUARK_S3_ENDPOINT: 'http://minio:9000',
+ *   QUARK_S3_BUCKET: 'quark',
+ *   QUARK_S3_ACCESS_KEY_ID: 'quark',
+ *   QUARK_S3_SECRET_ACCESS_KEY: 'example',
+ * }); // usually process.env, for the option `objects` of createService
+ * console.log(options.endpoint, options.bucket); // http://minio:9000 quark
+ * ```
  */
 export function s3OptionsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,

@@ -27,11 +27,18 @@ export type StoreFacets = {
  * @param tools `describe`, `test`, `beforeEach` and `afterEach` of what runs the tests
  * @param makeLocation makes an empty location; its stores ask `clock` for the time
  * @example
- * // describe, test, beforeEach and afterEach of vitest, of Node's test runner, or of Jest
- * testStore({ describe, test, beforeEach, afterEach }, 'my store', async (clock) => {
- *   const folder = await mkdtemp('my-store-');
- *   return { open: () => openMyStore(`mine:${folder}`, { clock }), remove: () => rm(folder, { recursive: true }) };
- * });
+ * ```js
+ * import * as tools from 'node:test'; // or describe, test, beforeEach and afterEach of vitest, Jest, ...
+ * import { openStorage } from 'quark-sdk';
+ * import { testStore } from 'quark-sdk/store/testing';
+ *
+ * let count = 0;
+ * testStore(tools, 'my store', async (clock) => {
+ *   const uri = `memory:place-${count++}`; // a location of its own for each test
+ *   return { open: () => openStorage(uri, { clock }), remove: async () => {} };
+ * }, { serves: false });
+ * console.log('registered'); // registered
+ * ```
  */
 export function testStore(
   tools: SuiteTools,

@@ -34,7 +34,16 @@ export type OnnxGraph = {
  *
  * @param bytes the file, at most 2 GiB, 1,000,000 nodes
  * @throws {QuarkError} `invalid_input` for bytes that are no complete ONNX file; `unsupported` for an `.ort` file
- * @example readOnnxGraph(bytes).nodes.map(({ opType }) => opType); // ['Gemm', 'Relu', 'Gemm']
+ * @example
+ * ```js
+ * import { buildOnnxTraining, readOnnxGraph } from 'quark-sdk/onnx';
+ *
+ * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
+ * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
+ * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const { inputs, nodes, outputs } = readOnnxGraph(file);
+ * console.log(nodes.map(({ opType }) => opType), inputs.length, outputs.length); // [ 'Gemm', 'Relu' ] 1 1
+ * ```
  */
 export function readOnnxGraph(bytes: Uint8Array): OnnxGraph {
   const file = readOnnxModel(bytes);

@@ -51,6 +51,22 @@ export type OnnxStepOptions = {
  *
  * @param ort the module: `import * as ort from 'onnxruntime-web'`, or `'onnxruntime-web/webgpu'`
  * @throws {QuarkError} `invalid_input`; what onnxruntime throws when it cannot load the graph
+ * @example
+ * ```js
+ * import * as ort from 'onnxruntime-web';
+ * import { buildOnnxTraining, openOnnxTrainer } from 'quark-sdk/onnx';
+ *
+ * ort.env.wasm.numThreads = 1;
+ * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] };
+ * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
+ * const trainer = await openOnnxTrainer(ort, buildOnnxTraining(network, config));
+ * const batch = { x: new Float32Array([0, 1, 1, 0]), y: new Float32Array([1, 0]) }; // two samples
+ * const losses = [];
+ * for (let step = 0; step < 20; step++) losses.push(await trainer.step(batch));
+ * console.log(losses[19] < losses[0], trainer.stepCount); // true 20
+ * console.log((await trainer.exportModel()).length > 100); // true: an .onnx file
+ * await trainer.close();
+ * ```
  */
 export async function openOnnxTrainer(
   ort: Ort,

@@ -122,6 +122,22 @@ const CONFIG_NAMES = ['loss', 'optimizer', 'capture', 'targetName', 'output', 'i
  *
  * @throws {QuarkError} `invalid_input` naming the field or layer, `unsupported` naming an operator that cannot be
  * trained through, weights in other files or an `.ort` file
+ * @example
+ * ```js
+ * import { buildOnnxTraining } from 'quark-sdk/onnx';
+ *
+ * const network = {
+ *   inputShape: [64],
+ *   layers: [
+ *     { kind: 'dense', name: 'hidden', units: 16, activation: 'relu' },
+ *     { kind: 'dense', name: 'output', units: 2 },
+ *   ],
+ * };
+ * const config = { loss: { kind: 'softmaxCrossEntropy' }, optimizer: { kind: 'adam', learningRate: 0.01 } };
+ * const training = buildOnnxTraining(network, config); // no onnxruntime yet
+ * console.log(training.parameters.map(({ name }) => name)); // [ 'hidden/weight', 'hidden/bias', 'output/weight', 'output/bias' ]
+ * console.log(training.classCount, training.bytes instanceof Uint8Array); // 2 true: the graph of one training step
+ * ```
  */
 export function buildOnnxTraining(
   model: OnnxLayersModel | Uint8Array,

@@ -114,6 +114,17 @@ const DEFAULT_MAX_OUTPUTS = 512;
  * @param model bytes of an `.onnx` file up to 2 GiB; not kept and not changed
  * @throws {QuarkError} `invalid_input` when the file is damaged or cut off, when it has no layers, and when the filter
  * selects none of them; `unsupported` for an `.ort` file
+ * @example
+ * ```js
+ * import { buildOnnxTraining, instrumentOnnx } from 'quark-sdk/onnx';
+ *
+ * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
+ * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
+ * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const { bytes, captures, notObserved } = instrumentOnnx(file, { includeTypes: ['Relu'] });
+ * console.log(captures.map(({ layerType }) => layerType), notObserved); // [ 'Relu' ] []
+ * console.log(bytes.length > file.length); // true
+ * ```
  */
 export function instrumentOnnx(
   model: Uint8Array,

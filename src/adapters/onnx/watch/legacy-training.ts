@@ -59,6 +59,22 @@ type LegacySessionOf<O extends LegacyOrt> = Awaited<ReturnType<O['TrainingSessio
  * @param ort the module: `import * as ort from 'onnxruntime-web/training'`. Node does not find it by that name;
  * there it is `onnxruntime-web/dist/ort.training.wasm.min.mjs`, by its path, of 1.19
  * @throws {QuarkError} `invalid_input` for a training model that is damaged or trains nothing; what onnxruntime throws
+ * @example
+ * ```js not-run="needs onnxruntime-web 1.17 to 1.19, and the files that its training tools make"
+ * import * as ort from 'onnxruntime-web/training'; // 1.17 to 1.19
+ * import { TrainingSession } from 'quark-sdk';
+ * import { openLegacyOnnxTraining } from 'quark-sdk/onnx';
+ * import { HookEngine } from 'quark-sdk/probes';
+ *
+ * const bytesOf = async (url) => new Uint8Array(await (await fetch(url)).arrayBuffer());
+ * const [checkpointState, trainModel, optimizerModel] = await Promise.all(['checkpoint', 'train.onnx', 'optimizer.onnx'].map(bytesOf));
+ * const training = await openLegacyOnnxTraining(ort, { checkpointState, trainModel, optimizerModel });
+ * await TrainingSession.run({ project: 'digits' }, async (session) => {
+ *   const hooks = new HookEngine(session, training.source);
+ *   await hooks.step(0, {}, () => training.session.runTrainStep({ x: new ort.Tensor('float32', [0, 1], [1, 2]) }));
+ * });
+ * await training.close();
+ * ```
  */
 export async function openLegacyOnnxTraining<O extends LegacyOrt>(
   ort: O,

@@ -64,6 +64,25 @@ const OPTION_NAMES = ['filters', 'sessionOptions', 'maxOutputs', 'verify', 'isTr
  * @param model bytes of the `.onnx` file; not kept
  * @throws {QuarkError} `invalid_input`, also for a file that is damaged, and `unsupported` if `strict`; what onnxruntime
  * throws when it cannot load the model for another reason
+ * @example
+ * ```js
+ * import * as ort from 'onnxruntime-web';
+ * import { TrainingSession } from 'quark-sdk';
+ * import { buildOnnxTraining, openOnnxModel } from 'quark-sdk/onnx';
+ * import { HookEngine } from 'quark-sdk/probes';
+ *
+ * ort.env.wasm.numThreads = 1;
+ * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
+ * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
+ * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const model = await openOnnxModel(ort, file);
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const hooks = new HookEngine(session, model.source);
+ *   await hooks.step(0, {}, () => model.session.run({ x: new ort.Tensor('float32', [0, 1], [1, 2]) }));
+ *   for (const { moduleName, moduleType, mean } of await hooks.read()) console.log(moduleName, moduleType, mean);
+ * });
+ * await model.close();
+ * ```
  */
 export async function openOnnxModel<O extends Ort>(
   ort: O,

@@ -44,6 +44,24 @@ const HOST_LOCATIONS: ReadonlySet<unknown> = new Set(['cpu', 'cpu-pinned', undef
  * Runs that fail are not recorded. Recording problems do not reach the caller unless the run is strict.
  *
  * @throws {QuarkError} `invalid_input` when an argument is wrong
+ * @example
+ * ```js
+ * import * as ort from 'onnxruntime-web';
+ * import { MetricsLogger, TrainingSession } from 'quark-sdk';
+ * import { buildOnnxTraining, observeOnnxSession } from 'quark-sdk/onnx';
+ *
+ * ort.env.wasm.numThreads = 1;
+ * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] };
+ * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
+ * const plain = await ort.InferenceSession.create(buildOnnxTraining(network, config).exportModel({}));
+ * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
+ *   const metrics = new MetricsLogger(session);
+ *   const observed = observeOnnxSession(session, plain, { metrics });
+ *   for (let i = 0; i < 3; i++) await observed.run({ x: new ort.Tensor('float32', [0, 1], [1, 2]) });
+ *   const recorded = await metrics.read();
+ *   console.log(recorded.map(({ metricKey }) => metricKey)); // [ 'onnx/run_time_ms', 'onnx/run_time_ms', 'onnx/run_time_ms' ]
+ * });
+ * ```
  */
 export function observeOnnxSession<S extends OnnxSession>(
   session: TrainingSession,

@@ -19,6 +19,19 @@ const LEFT_OUT = new Set(['node_modules', '.git', '.quark', '__pycache__']);
  * that {@link importRuns} reports each as a problem. Pipes, sockets and devices are never opened.
  *
  * @throws {QuarkError} `invalid_input` when there is no such path, or too many files or folders below it
+ * @example
+ * ```js
+ * import { writeFile } from 'node:fs/promises';
+ * import { createMemoryStore } from 'quark-sdk';
+ * import { importRuns } from 'quark-sdk/exchange';
+ * import { openInputFiles } from 'quark-sdk/node';
+ *
+ * await writeFile('metrics.csv', 'epoch,loss,val_loss\n0,0.9,1.0\n1,0.5,0.7\n');
+ * const files = await openInputFiles(['metrics.csv']); // or folders
+ * console.log(files[0].path, files[0].sizeBytes); // metrics.csv 40
+ * const { runs } = await importRuns(files, createMemoryStore());
+ * console.log(runs[0].rowCount); // 4
+ * ```
  */
 export async function openInputFiles(paths: readonly string[]): Promise<InputFile[]> {
   if (!Array.isArray(paths) || paths.some((path) => typeof path !== 'string' || path === ''))

@@ -23,7 +23,19 @@ const interruptListeners = new Set<(reason: string) => Promise<void>>();
 const exitListeners = new Set<(reason: string) => void>();
 let isListening = false;
 
-/** Node. */
+/**
+ * What a session takes from Node: facts about the machine for the run record, the commit, signals and the end of the process. Sessions
+ * load it by themselves.
+ *
+ * @example
+ * ```js
+ * import { nodePlatform } from 'quark-sdk/node';
+ *
+ * console.log(nodePlatform.leaseTtlMs); // 30000
+ * const { platform, logical_processors } = await nodePlatform.environment(); // what a run record says of its machine
+ * console.log(platform, logical_processors);
+ * ```
+ */
 export const nodePlatform: Platform = {
   leaseTtlMs: 30_000,
   holderTag: { tag: processTag, isGone: isProcessGone },

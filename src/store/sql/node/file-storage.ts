@@ -34,6 +34,16 @@ const SYNCHRONOUS: readonly Synchronous[] = ['normal', 'full'];
  *
  * @throws {QuarkError} `invalid_input` when the URI cannot be understood
  * @throws {SessionStoreError} `unwritable`, `full`, `corrupt`, `version`, `busy`, `missing`, `failed`
+ * @example
+ * ```js
+ * import { listRuns, TrainingSession } from 'quark-sdk';
+ * import { openFileStorage } from 'quark-sdk/node';
+ *
+ * const store = await openFileStorage('file:quark-runs?synchronous=full'); // survives power loss
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * console.log((await listRuns(store)).length, store.isWritable); // 1 true
+ * await store.close();
+ * ```
  */
 export async function openFileStorage(
   uri: string,

@@ -58,6 +58,16 @@ const MAX_CONNECTIONS = 1000;
  *
  * @throws {QuarkError} `invalid_input` when the URI cannot be understood; no error and no `uri` shows the password
  * @throws {SessionStoreError} `unreachable`, `unauthorised`, `missing`, `version`, `corrupt`, `busy`, `full`, `failed`
+ * @example
+ * ```js not-run="needs a PostgreSQL server"
+ * import { listRuns, TrainingSession } from 'quark-sdk';
+ * import { openPostgresStorage } from 'quark-sdk/node';
+ *
+ * const store = await openPostgresStorage('postgresql://quark@localhost:5432/quark'); // PGPASSWORD has the password
+ * await TrainingSession.run({ project: 'digits', storage: store }, () => {});
+ * console.log((await listRuns(store)).length);
+ * await store.close();
+ * ```
  */
 export async function openPostgresStorage(
   uri: string,
