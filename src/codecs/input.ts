@@ -47,7 +47,7 @@ export function blobInput(blob: Blob, path?: string): InputFile {
 /**
  * Bytes or text in memory as a file for {@link importRuns}.
  *
- * @param path the name that the file is to have, with "/" between its parts: importers look at names and folders
+ * @param path the name that the file is to have, with "/" between its parts: importers go by names and folders
  *
  * @example
  * ```js

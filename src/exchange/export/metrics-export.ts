@@ -21,7 +21,7 @@ const CSV_HEADER = 'sequence,timestamp,metric_key,step,epoch,value\r\n';
  * The metrics of a run as CSV (RFC 4180: CRLF line ends, quotes where needed), with a header line: sequence, timestamp
  * (ISO 8601, UTC), metric_key, step, epoch, value. A missing step or epoch is an empty field. Values are written as
  * `NaN`, `Infinity` and `-Infinity` where they are that. Descriptions and metadata are left out; the JSON lines have
- * them. Comes in pieces of about 100 kB; the numbers of the run are held in memory, 44 bytes a sample.
+ * them. Comes in chunks of about 100 kB; the numbers of the run are held in memory, 44 bytes a sample.
  *
  * @yields whole lines
  * @throws {QuarkError} `invalid_input` naming the filter
@@ -108,7 +108,7 @@ export async function* exportMetricsJsonLines(
 
 /**
  * The metrics of a run as one Arrow IPC stream of one record batch: sequence, timestamp, metric_key
- * (dictionary-encoded), value, step, epoch. Comes in pieces of at most 1 MiB; the whole is held in memory.
+ * (dictionary-encoded), value, step, epoch. Comes in chunks of at most 1 MiB; the whole is held in memory.
  *
  * @yields bytes of the stream, in order
  * @throws {QuarkError} `invalid_input` naming the filter

@@ -35,7 +35,7 @@ const PAGE_ROWS = 16_384;
 const PAGE_ITEMS = 1 << 20;
 
 /**
- * A table of a run as a Parquet file, in pieces. Row groups have at most 65,536 rows and are written as they are read: memory holds one, and
+ * A table of a run as a Parquet file, in chunks. Row groups have at most 65,536 rows and are written as they are read: memory holds one, and
  * while merged segments are read the rows of one merge (about a million).
  *
  * Columns have the names of abiotic-quark: `run_id`, `sequence` and `timestamp` first. Names and texts are strings, counts INT64,

@@ -42,7 +42,7 @@ export type ExportQuarkOptions = {
 };
 
 /**
- * Runs as one `.quark` file, in pieces: run records with configuration, environment and tags, the segments of all tables as they are
+ * Runs as one `.quark` file, in chunks: run records with configuration, environment and tags, the segments of all tables as they are
  * stored, the bytes of artifacts, and the documents of their projects, each with its checksum. {@link importRuns} puts them into any store as they were, with their ids; what
  * is there already is not written again. Equal runs make equal files. Memory holds about 16 MiB, or the largest part.
  *

@@ -22,7 +22,7 @@ const BYTES_PER_PIECE = 1 << 20;
  * empty field, empty text is `""`. Numbers are the shortest that read back as the same bits, with `NaN`, `Infinity`, `-Infinity` and `-0`
  * written out (the payload of a NaN is lost); instants are ISO 8601 in UTC; lists and objects are JSON.
  *
- * @yields whole lines, in pieces
+ * @yields whole lines, in chunks
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
  * @example
  * ```js
@@ -62,7 +62,7 @@ export async function* exportTableCsv(
  * A table of a run as JSON lines: one record a line in the persisted form. A number that JSON has none for is the text `"NaN"`, `"Infinity"`
  * or `"-Infinity"`; instants are ISO 8601 in UTC.
  *
- * @yields whole lines, in pieces
+ * @yields whole lines, in chunks
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`
  * @example
  * ```js
@@ -95,7 +95,7 @@ export async function* exportTableJsonLines(
 /**
  * A table of a run as one Arrow IPC stream of one record batch: the columns of the table but `run_id`, and `sequence`; columns that are null
  * in every row are left out. The metadata of the schema has `quark:table`, `quark:schema_version` and `quark:run` (the run record), that of
- * a field its kind and unit. {@link importRuns} reads it back bit for bit. Comes in pieces of at most 1 MiB; the whole is held in memory.
+ * a field its kind and unit. {@link importRuns} reads it back bit for bit. Comes in chunks of at most 1 MiB; the whole is held in memory.
  *
  * @yields bytes of the stream, in order
  * @throws {QuarkError} `invalid_input` naming the table or option; `aborted`

@@ -34,7 +34,7 @@ export type StoreFacets = {
  *
  * let count = 0;
  * testStore(tools, 'my store', async (clock) => {
- *   const uri = `memory:place-${count++}`; // a location of its own for each test
+ *   const uri = `memory:location-${count++}`; // a location of its own for each test
  *   return { open: () => openStorage(uri, { clock }), remove: async () => {} };
  * }, { serves: false });
  * console.log('registered'); // registered
