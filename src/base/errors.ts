@@ -136,10 +136,10 @@ export type QuarkErrorOptions = {
  *
  * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
  * try {
- *   new MetricsLogger(session).log('train/loss', 'high', { step: 0 });
+ *   new MetricsLogger(session).log('train/loss', 0.5, { step: -1 });
  * } catch (error) {
  *   if (!(error instanceof QuarkError)) throw error;
- *   console.log(error.code, error.details); // invalid_input { field: 'value of train/loss', value: 'high', rule: 'a number' }
+ *   console.log(error.code, error.details); // invalid_input { field: 'step', value: '-1', rule: 'a non-negative integer' }
  * }
  * await session.endRun();
  * ```

@@ -48,7 +48,6 @@ export function blobInput(blob: Blob, path?: string): InputFile {
  * Bytes or text in memory as a file for {@link importRuns}.
  *
  * @param path the name that the file is to have, with "/" between its parts: importers go by names and folders
- *
  * @example
  * ```js
  * import { createMemoryStore } from 'quark-sdk';

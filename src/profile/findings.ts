@@ -64,7 +64,8 @@ const PEAK_MEASURES = ['gpu_bytes', 'rss_bytes', 'page_bytes', 'heap_bytes'] as 
  *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
  *   return profiler.close();
  * };
- * for (const { kind, measure } of profileFindings(await profileOf(100_000_000))) console.log(kind, measure); // peak rss_bytes
+ * const findings = profileFindings(await profileOf(100_000_000)); // 400 MB
+ * console.log(findings.map(({ kind }) => kind)); // [ 'peak' ]
  * ```
  */
 export function profileFindings(profile: Profile): readonly ProfileFinding[] {

@@ -29,7 +29,8 @@ export type ProfileLine = {
  *   profiler.scope('Loading', () => new Float32Array(length).fill(1));
  *   return profiler.close();
  * };
- * for (const { depth, name, totalMs } of profileOutline(await profileOf(1000))) console.log('  '.repeat(depth) + name, totalMs >= 0); // Loading true
+ * const lines = profileOutline(await profileOf(1000));
+ * for (const { depth, name, totalMs } of lines) console.log('  '.repeat(depth) + name, totalMs >= 0); // Loading true
  * ```
  */
 export function profileOutline({ scopes }: Pick<Profile, 'scopes'>): readonly ProfileLine[] {

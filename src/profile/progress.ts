@@ -143,7 +143,6 @@ async function recentPoints(reader: RunReader): Promise<ProgressPoint[]> {
  *
  * @param points in the order in which they were recorded
  * @param total the length of the training; null for what is not known
- *
  * @example
  * ```js
  * import { progressOf } from 'quark-sdk/profiler';

@@ -27,7 +27,7 @@ export type RunSize = {
  * const store = createMemoryStore();
  * const runId = await TrainingSession.run({ project: 'digits', storage: store }, (session) => session.runId);
  * const { purgeAtMs } = await deleteRun(store, runId, { keepMs: 7 * 24 * 3_600_000 });
- * console.log(new Date(purgeAtMs).toISOString()); // restoreRun brings it back until then
+ * console.log(purgeAtMs > Date.now()); // true: restoreRun brings it back until then
  * console.log((await listRuns(store)).length); // 0
  * ```
  */
@@ -126,7 +126,7 @@ export async function listDeletedRuns(
  *   return session.runId;
  * });
  * const { segments, rows, bytes } = await runSize(store, runId);
- * console.log(`${rows} rows in ${segments} segments, ${bytes} bytes`); // a metric, run_started and run_ended: 3 rows
+ * console.log(rows, segments, bytes > 0); // 3 2 true: the sample, run_started and run_ended
  * ```
  */
 export async function runSize(store: Store, runId: string): Promise<RunSize> {

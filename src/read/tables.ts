@@ -146,7 +146,7 @@ const LAYER_COLUMNS = [...POSITION, 'callIndex', ...RECORDED_LAYER_NUMBERS, 'ten
  *   return session.runId;
  * });
  * const { records } = await readLayerSummaries({ store, runId }, { summaryType: 'activation', moduleName: 'output' });
- * for (const { step, norm, mean } of records) console.log(step, norm, mean); // steps 0 and 1
+ * for (const { step, norm } of records) console.log(step, norm > 0); // 0 true, then 1 true
  * ```
  */
 export function readLayerSummaries(

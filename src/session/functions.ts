@@ -21,7 +21,7 @@ import { TrainingSession } from './training-session.ts';
  * const metrics = new MetricsLogger(session);
  * for (let step = 0; step < 3; step++) metrics.log('train/loss', 1 / (step + 1), { step });
  * const { run } = await endRun(session);
- * console.log(run.status, run.metricSummaries['train/loss'].min);
+ * console.log(run.status, Object.keys(run.metricSummaries)); // completed [ 'train/loss' ]
  * ```
  */
 export function startRun(options: StartRunOptions): Promise<TrainingSession> {

@@ -23,7 +23,7 @@ export function checkSinkName(field: string, value: unknown): string {
  *
  * const sent = [];
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, (session) => {
- *   mirrorRun(session, functionSink('queue', ({ scalars }) => void sent.push(...scalars.values)));
+ *   mirrorRun(session, functionSink('queue', ({ scalars }) => void sent.push(...Array.from(scalars.values))));
  *   new MetricsLogger(session).logColumns('train/loss', [0, 1], [0.9, 0.5]);
  * });
  * console.log(sent); // [ 0.9, 0.5 ]

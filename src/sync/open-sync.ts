@@ -18,10 +18,10 @@ import type { OpenSyncOptions, SyncTask } from './sync-storage.ts';
  *
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, () => {});
  * const local = await openStorage('quark-runs');
- * const options = { persistenceUrl: 'http://127.0.0.1:9', userKey: 'qk_example_key', includesAll: true }; // nobody answers there
+ * const options = { persistenceUrl: 'http://127.0.0.1:59999', userKey: 'qk_example_key', includesAll: true }; // nobody answers there
  * const [task] = await openSync(local, options);
  * const { pendingRuns, state } = await task.status();
- * console.log(pendingRuns, state);
+ * console.log(pendingRuns, state); // 1 uploading
  * await task.outbox.close();
  * await local.close();
  * ```

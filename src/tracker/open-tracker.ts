@@ -36,8 +36,12 @@ import type { Tracker, TrackerState, TrackerTarget } from './tracker.ts';
  * ```js
  * import { openTracker } from 'quark-sdk/tracker';
  *
- * const config = { provider: 'quark', project: 'digits', storage: 'quark-runs', parameters: { lr: 0.1 } };
- * const tracker = await openTracker(config); // or tensorboard, mlflow, console, tee, null
+ * const tracker = await openTracker({
+ *   provider: 'quark', // or tensorboard, mlflow, console, tee, null
+ *   project: 'digits',
+ *   storage: 'quark-runs',
+ *   parameters: { lr: 0.1 },
+ * });
  * for (let step = 0; step < 3; step++) {
  *   tracker.setStep(step);
  *   tracker.scalar('loss', 1 / (step + 1), { context: { stage: 'train' } });

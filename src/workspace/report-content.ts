@@ -40,9 +40,9 @@ export type ReportScope = {
  * await TrainingSession.run({ project: 'digits', storage: store, name: 'baseline', tags: ['sweep'] }, (session) => {
  *   new MetricsLogger(session).logColumns('val/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
  * });
- * const block = { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' };
- * const [{ label, steps, values }] = await readReportCurves({ store, project: 'digits' }, block);
- * console.log(label, steps, values); // baseline [ 0, 1, 2 ] [ 0.9, 0.5, 0.4 ]
+ * const scope = { store, project: 'digits' };
+ * const [curve] = await readReportCurves(scope, { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' });
+ * console.log(curve.label, curve.steps, curve.values); // baseline [ 0, 1, 2 ] [ 0.9, 0.5, 0.4 ]
  * ```
  */
 export async function readReportCurves(
@@ -87,8 +87,8 @@ function smallCurve(label: string, steps: Float64Array, values: Float64Array): R
  * const store = createMemoryStore();
  * for (const lr of [0.1, 0.01])
  *   await TrainingSession.run({ project: 'digits', storage: store, name: `lr ${lr}`, config: { lr } }, () => {});
- * const block = { kind: 'runs', where: '', columns: ['config.lr'] };
- * const { titles, rows } = await readReportRows({ store, project: 'digits' }, block);
+ * const scope = { store, project: 'digits' };
+ * const { titles, rows } = await readReportRows(scope, { kind: 'runs', where: '', columns: ['config.lr'] });
  * console.log(titles, rows); // [ 'Run', 'config.lr' ] [ [ 'lr 0.01', '0.01' ], [ 'lr 0.1', '0.1' ] ]
  * ```
  */
@@ -140,9 +140,11 @@ function plainValue(value: number): string {
  * await TrainingSession.run({ project: 'digits', storage: store }, (session) => {
  *   new MetricsLogger(session).logColumns('val/loss', [0, 1, 2], [0.9, 0.5, 0.4]);
  * });
- * const live = { title: 'Rates', blocks: [{ kind: 'chart', metric: 'val/loss', where: '' }] };
- * const { blocks } = await freezeReport({ store, project: 'digits' }, live);
- * console.log(blocks[0].frozen[0].values); // [ 0.9, 0.5, 0.4 ]
+ * const { blocks } = await freezeReport({ store, project: 'digits' }, {
+ *   title: 'Rates',
+ *   blocks: [{ kind: 'chart', metric: 'val/loss', where: '' }],
+ * });
+ * for (const block of blocks) if (block.kind === 'chart') console.log(block.frozen[0].values); // [ 0.9, 0.5, 0.4 ]
  * ```
  */
 export async function freezeReport(

@@ -40,12 +40,14 @@ export type ReportUpdate =
  *
  * const store = createMemoryStore();
  * await TrainingSession.run({ project: 'digits', storage: store }, () => {}); // a project is there with its first run
- * const blocks = [
- *   { kind: 'text', text: 'Small ones *win*.' },
- *   { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' },
- *   { kind: 'runs', where: 'tag:sweep', columns: ['config.lr', 'metrics.val/loss.best'] },
- * ];
- * const { kind, report } = await saveReport(store, 'digits', { title: 'Learning rates', blocks });
+ * const { kind, report } = await saveReport(store, 'digits', {
+ *   title: 'Learning rates',
+ *   blocks: [
+ *     { kind: 'text', text: 'Small ones *win*.' },
+ *     { kind: 'chart', metric: 'val/loss', where: 'tag:sweep' },
+ *     { kind: 'runs', where: 'tag:sweep', columns: ['config.lr', 'metrics.val/loss.best'] },
+ *   ],
+ * });
  * console.log(kind, report.name, report.revision); // updated Learning rates 1
  * ```
  */

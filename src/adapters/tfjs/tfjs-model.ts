@@ -119,8 +119,9 @@ export function tfjsModel(
  * const source = tfjsVariables(tf, { variables: { 'hidden/kernel': kernel }, optimizer, taps: { hidden: 'Dense' } });
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
  *   const hooks = new HookEngine(session, source);
- *   const loss = () => source.tap('hidden', tf.matMul(tf.ones([8, 2]), kernel)).square().mean();
- *   hooks.step(0, {}, () => optimizer.minimize(loss));
+ *   hooks.step(0, {}, () =>
+ *     optimizer.minimize(() => source.tap('hidden', tf.matMul(tf.ones([8, 2]), kernel)).square().mean().asScalar()),
+ *   );
  *   for (const { moduleName, summaryType, norm } of await hooks.read()) console.log(moduleName, summaryType, norm);
  * });
  * ```

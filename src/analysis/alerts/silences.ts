@@ -67,7 +67,6 @@ export function silencesOf({ eventTypes, payloads, timesMs }: EventColumns): rea
  *
  * @param silences those of the run, as `AnalyzerEngine.readSilences` gives them
  * @param nowMs UTC epoch milliseconds: silences that have ended by then do not count
- *
  * @example
  * ```js
  * import { MetricsLogger, TrainingSession } from 'quark-sdk';

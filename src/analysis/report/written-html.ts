@@ -24,8 +24,11 @@ const LINKED = /^(?:https?:|mailto:)/iu;
  * import { freezeReport } from 'quark-sdk/workspace';
  *
  * const store = createMemoryStore();
- * const written = { title: 'Digits', blocks: [{ kind: 'text', text: 'The **second** run is better.' }] };
- * const html = await writtenReportHtml(await freezeReport({ store, project: 'digits' }, written));
+ * const frozen = await freezeReport({ store, project: 'digits' }, {
+ *   title: 'Digits',
+ *   blocks: [{ kind: 'text', text: 'The **second** run is better.' }],
+ * });
+ * const html = await writtenReportHtml(frozen);
  * await writeFile('report.html', html);
  * console.log(html.startsWith('<!doctype html>')); // true
  * ```

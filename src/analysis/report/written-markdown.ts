@@ -16,8 +16,11 @@ import { escapeMarkdown, withoutControls } from './escape.ts';
  * import { freezeReport } from 'quark-sdk/workspace';
  *
  * const store = createMemoryStore();
- * const written = { title: 'Digits', blocks: [{ kind: 'text', text: 'The **second** run is better.' }] };
- * console.log(writtenReportMarkdown(await freezeReport({ store, project: 'digits' }, written)));
+ * const frozen = await freezeReport({ store, project: 'digits' }, {
+ *   title: 'Digits',
+ *   blocks: [{ kind: 'text', text: 'The **second** run is better.' }],
+ * });
+ * console.log(writtenReportMarkdown(frozen)); // # Digits The **second** run is better.
  * ```
  */
 export function writtenReportMarkdown(report: WrittenReport): string {

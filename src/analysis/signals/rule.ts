@@ -76,7 +76,8 @@ type RuleOfKinds<I extends string, T extends string, M extends { kind: string }>
  *     return [{ severity: 'warning', title: 'A wide gap', fact: `Validation lies ${gap} above training.` }];
  *   },
  * });
- * const metrics = [['train/loss', 0.25], ['val/loss', 1]].map(([key, value]) => createMetricSeries(key, { steps: [9], values: [value] }));
+ * const lastOf = { 'train/loss': 0.25, 'val/loss': 1 };
+ * const metrics = Object.entries(lastOf).map(([key, value]) => createMetricSeries(key, { steps: [9], values: [value] }));
  * const { alerts } = analyzeColumns(createRunColumns({ metrics }), { rules: [gap] });
  * console.log(alerts.find(({ ruleId }) => ruleId === 'validation_gap').title); // A wide gap
  * ```

@@ -104,7 +104,8 @@ const OPTION_NAMES = [
  *   await artifacts.logHistogram('weights/dense', { bins: [-1, 0, 1], counts: [40, 60], step: 500 });
  *   const [record] = await artifacts.read({ artifactType: 'checkpoint' });
  *   console.log(record.artifactKey, record.payloadFormat, record.step); // checkpoints/last bytes 500
- *   console.log((await artifacts.load(record)).length); // 400
+ *   const weights = await artifacts.load(record); // a JSON value, text or bytes
+ *   console.log(weights instanceof Uint8Array && weights.length); // 400
  * });
  * ```
  */

@@ -29,8 +29,8 @@ export type ArtifactSource = RunSource & { readonly store: Pick<Store, 'getBlob'
  * const store = await openStorage('quark-runs');
  * const run = await openRun(store, runId);
  * const [record] = await run.readArtifacts({ artifactKey: 'confusion' });
- * const { rows } = await loadArtifact(run, record); // a JSON value, text or bytes
- * console.log(rows); // [ [ 9, 1 ], [ 0, 10 ] ]
+ * const report = await loadArtifact(run, record); // a JSON value, text or bytes
+ * console.log(report); // { rows: [ [ 9, 1 ], [ 0, 10 ] ] }
  * await store.close();
  * ```
  */

@@ -181,7 +181,8 @@ function codeFromJson(payload: unknown): CodeState {
  * await TrainingSession.run({ project: 'digits', storage: store }, async (session) => {
  *   await new MediaLogger(session).logCode();
  *   const { platform, commit, scripts } = await readRunCode(session);
- *   console.log(platform, commit, scripts.length); // commit is null outside of a Git repository
+ *   console.log(platform, scripts.length); // node 1
+ *   console.log(commit); // null: the folder is no Git repository
  * });
  * ```
  */

@@ -206,8 +206,9 @@ export type LoadModelOptions = {
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
  *   await new MediaLogger(session).logModel('model', model, { step: 100 });
  *   const saved = await loadModel(session, 'model');
+ *   if (saved.format !== 'tfjs') throw new Error('It is an ONNX model.');
  *   const again = await tf.loadLayersModel(saved);
- *   console.log(saved.format, saved.step, again.countParams()); // tfjs 100 3
+ *   console.log(saved.step, again.countParams()); // 100 3
  * });
  * ```
  */

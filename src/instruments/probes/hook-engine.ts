@@ -54,8 +54,7 @@ type OpenStep = {
  *   const hooks = new HookEngine(session, tfjsModel(tf, model), { schedule: { everyNSteps: 2 } });
  *   for (let step = 0; step < 4; step++)
  *     await hooks.step(step, {}, () => model.trainOnBatch(tf.ones([8, 2]), tf.ones([8, 1])));
- *   for (const { moduleName, summaryType, step, norm } of await hooks.read({ moduleName: 'hidden' }))
- *     console.log(moduleName, summaryType, step, norm); // activations and gradients of steps 0 and 2
+ *   for (const { summaryType, step, norm } of await hooks.read({ moduleName: 'hidden' })) console.log(summaryType, step, norm);
  * });
  * ```
  */

@@ -122,7 +122,7 @@ function shares(
  * const activations = new Float32Array([1, 0, 3, 2, 0, 0]); // two samples of three units
  * const stats = kernels.inline.tensorUnitStats(activations, { units: 3 });
  * console.log(inactiveUnits(stats)); // Uint32Array(1) [ 1 ]
- * console.log(inactiveUnits(stats, 0.5)); // Uint32Array(3) [ 0, 1, 2 ]
+ * console.log(inactiveUnits(stats, 0.5)); // Uint32Array(2) [ 1, 2 ]
  * await kernels.close();
  * ```
  */

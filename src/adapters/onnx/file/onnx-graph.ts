@@ -38,9 +38,11 @@ export type OnnxGraph = {
  * ```js
  * import { buildOnnxTraining, readOnnxGraph } from 'quark-sdk/onnx';
  *
- * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
- * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
- * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const training = buildOnnxTraining(
+ *   { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] },
+ *   { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } },
+ * );
+ * const file = training.exportModel({}); // the bytes of an .onnx file
  * const { inputs, nodes, outputs } = readOnnxGraph(file);
  * console.log(nodes.map(({ opType }) => opType), inputs.length, outputs.length); // [ 'Gemm', 'Relu' ] 1 1
  * ```

@@ -57,9 +57,11 @@ export type OnnxStepOptions = {
  * import { buildOnnxTraining, openOnnxTrainer } from 'quark-sdk/onnx';
  *
  * ort.env.wasm.numThreads = 1;
- * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] };
- * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
- * const trainer = await openOnnxTrainer(ort, buildOnnxTraining(network, config));
+ * const training = buildOnnxTraining(
+ *   { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] },
+ *   { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } },
+ * );
+ * const trainer = await openOnnxTrainer(ort, training);
  * const batch = { x: new Float32Array([0, 1, 1, 0]), y: new Float32Array([1, 0]) }; // two samples
  * const losses = [];
  * for (let step = 0; step < 20; step++) losses.push(await trainer.step(batch));

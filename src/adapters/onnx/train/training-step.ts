@@ -126,15 +126,16 @@ const CONFIG_NAMES = ['loss', 'optimizer', 'capture', 'targetName', 'output', 'i
  * ```js
  * import { buildOnnxTraining } from 'quark-sdk/onnx';
  *
- * const network = {
- *   inputShape: [64],
- *   layers: [
- *     { kind: 'dense', name: 'hidden', units: 16, activation: 'relu' },
- *     { kind: 'dense', name: 'output', units: 2 },
- *   ],
- * };
- * const config = { loss: { kind: 'softmaxCrossEntropy' }, optimizer: { kind: 'adam', learningRate: 0.01 } };
- * const training = buildOnnxTraining(network, config); // no onnxruntime yet
+ * const training = buildOnnxTraining(
+ *   {
+ *     inputShape: [64],
+ *     layers: [
+ *       { kind: 'dense', name: 'hidden', units: 16, activation: 'relu' },
+ *       { kind: 'dense', name: 'output', units: 2 },
+ *     ],
+ *   },
+ *   { loss: { kind: 'softmaxCrossEntropy' }, optimizer: { kind: 'adam', learningRate: 0.01 } },
+ * ); // needs no onnxruntime
  * console.log(training.parameters.map(({ name }) => name)); // [ 'hidden/weight', 'hidden/bias', 'output/weight', 'output/bias' ]
  * console.log(training.classCount, training.bytes instanceof Uint8Array); // 2 true: the graph of one training step
  * ```

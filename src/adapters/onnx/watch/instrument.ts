@@ -118,9 +118,11 @@ const DEFAULT_MAX_OUTPUTS = 512;
  * ```js
  * import { buildOnnxTraining, instrumentOnnx } from 'quark-sdk/onnx';
  *
- * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
- * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
- * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const training = buildOnnxTraining(
+ *   { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] },
+ *   { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } },
+ * );
+ * const file = training.exportModel({}); // the bytes of an .onnx file
  * const { bytes, captures, notObserved } = instrumentOnnx(file, { includeTypes: ['Relu'] });
  * console.log(captures.map(({ layerType }) => layerType), notObserved); // [ 'Relu' ] []
  * console.log(bytes.length > file.length); // true

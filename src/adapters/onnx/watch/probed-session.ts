@@ -72,9 +72,11 @@ const OPTION_NAMES = ['filters', 'sessionOptions', 'maxOutputs', 'verify', 'isTr
  * import { HookEngine } from 'quark-sdk/probes';
  *
  * ort.env.wasm.numThreads = 1;
- * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] };
- * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
- * const file = buildOnnxTraining(network, config).exportModel({}); // the bytes of an .onnx file
+ * const training = buildOnnxTraining(
+ *   { inputShape: [2], layers: [{ kind: 'dense', name: 'hidden', units: 4, activation: 'relu' }] },
+ *   { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } },
+ * );
+ * const file = training.exportModel({}); // the bytes of an .onnx file
  * const model = await openOnnxModel(ort, file);
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
  *   const hooks = new HookEngine(session, model.source);

@@ -51,9 +51,11 @@ const HOST_LOCATIONS: ReadonlySet<unknown> = new Set(['cpu', 'cpu-pinned', undef
  * import { buildOnnxTraining, observeOnnxSession } from 'quark-sdk/onnx';
  *
  * ort.env.wasm.numThreads = 1;
- * const network = { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] };
- * const config = { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } };
- * const plain = await ort.InferenceSession.create(buildOnnxTraining(network, config).exportModel({}));
+ * const training = buildOnnxTraining(
+ *   { inputShape: [2], layers: [{ kind: 'dense', name: 'output', units: 1 }] },
+ *   { loss: { kind: 'meanSquaredError' }, optimizer: { kind: 'sgd', learningRate: 0.1 } },
+ * );
+ * const plain = await ort.InferenceSession.create(training.exportModel({}));
  * await TrainingSession.run({ project: 'digits', storageDir: 'quark-runs' }, async (session) => {
  *   const metrics = new MetricsLogger(session);
  *   const observed = observeOnnxSession(session, plain, { metrics });

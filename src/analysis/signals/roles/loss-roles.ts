@@ -22,8 +22,9 @@ export type RoleSeries = {
  * ```js
  * import { createMetricSeries, findRoleSeries } from 'quark-sdk/analysis';
  *
- * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
- * const { trainLoss, valLoss, trainAccuracy } = findRoleSeries(new Map([seriesOf('loss'), seriesOf('val_loss')]));
+ * const samples = { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] };
+ * const mapOf = (...keys) => new Map(keys.map((key) => [key, createMetricSeries(key, samples)]));
+ * const { trainLoss, valLoss, trainAccuracy } = findRoleSeries(mapOf('loss', 'val_loss'));
  * console.log(trainLoss.key, valLoss.key, trainAccuracy); // loss val_loss null
  * ```
  */

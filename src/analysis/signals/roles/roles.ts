@@ -38,8 +38,9 @@ export type RoleSet = {
  * ```js
  * import { createMetricSeries, findRoles } from 'quark-sdk/analysis';
  *
- * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
- * const metrics = new Map([seriesOf('objective'), seriesOf('holdout/nll')]);
+ * const samples = { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] };
+ * const mapOf = (...keys) => new Map(keys.map((key) => [key, createMetricSeries(key, samples)]));
+ * const metrics = mapOf('objective', 'holdout/nll');
  * const { trainLoss, valLoss } = findRoles(metrics, { trainLoss: 'objective', valLoss: 'holdout/nll' });
  * console.log(trainLoss.keys, valLoss.keys); // [ 'objective' ] [ 'holdout/nll' ]
  * ```

@@ -27,8 +27,9 @@ export function playedRoles(roles: Roles): readonly (RoleChoice & { readonly rol
  * ```js
  * import { createMetricSeries, findRoles, sayRoles } from 'quark-sdk/analysis';
  *
- * const seriesOf = (key) => [key, createMetricSeries(key, { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] })];
- * const roles = findRoles(new Map([seriesOf('train/loss'), seriesOf('val/loss')]));
+ * const samples = { steps: [0, 1, 2], values: [0.9, 0.5, 0.4] };
+ * const mapOf = (...keys) => new Map(keys.map((key) => [key, createMetricSeries(key, samples)]));
+ * const roles = findRoles(mapOf('train/loss', 'val/loss'));
  * console.log(sayRoles(roles)); // train/loss as training loss (named), val/loss as validation loss (named)
  * ```
  */

@@ -43,7 +43,8 @@ const BINS = { min: 64, max: 2 ** 20, default: 2048 };
  * const sketch = new QuantileSketch();
  * for (let i = 1; i <= 1000; i++) sketch.add(i);
  * console.log(sketch.count, sketch.mean); // 1000 500.5
- * console.log(sketch.quantiles([0.5, 0.99])); // within 1 % of 500 and 990
+ * const [median, high] = sketch.quantiles([0.5, 0.99]); // within 1 % of 500 and 990
+ * console.log(Math.abs(median - 500) < 5, Math.abs(high - 990) < 10); // true true
  * const copy = QuantileSketch.fromBytes(sketch.toBytes());
  * copy.merge(sketch);
  * console.log(copy.count); // 2000
