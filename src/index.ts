@@ -14,6 +14,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type ErrorDetailsByCode,
+  type AnyQuarkError,
   type QuarkErrorOf,
   type QuarkErrorOptions,
   type ResumeRefusal,

@@ -1,5 +1,6 @@
 /** Checks of arguments that every writer and reader shares. */
 import type { Clock } from './clock.ts';
+import { closestTo } from './texts/closest.ts';
 import { invalidInput, QuarkError } from './errors.ts';
 
 /** @throws {QuarkError} `invalid_input` unless `value` is an integer from 0 to 2^53 - 1 */
@@ -97,7 +98,13 @@ export function checkAttached(
 export function checkOptionNames(what: string, given: unknown, known: readonly string[]): void {
   if (typeof given !== 'object' || given === null) throw invalidInput(what, given, 'an object');
   for (const key of Object.keys(given)) {
-    if (!known.includes(key))
-      throw invalidInput(`${what}.${key}`, key, `one of the known options: ${known.join(', ')}`);
+    if (known.includes(key)) continue;
+    const closest = closestTo(key, known);
+    const meant = closest === undefined ? '' : ` (did you mean "${closest}"?)`;
+    throw invalidInput(
+      `${what}.${key}`,
+      key,
+      `one of the known options${meant}: ${known.join(', ')}`,
+    );
   }
 }

@@ -100,6 +100,9 @@ export type QuarkErrorOf<C extends ErrorCode> = QuarkError & {
   readonly details: ErrorDetails & ErrorDetailsByCode[C];
 };
 
+/** Any {@link QuarkError}: to compare its `code` gives its `details` the types of {@link ErrorDetailsByCode}. */
+export type AnyQuarkError = { readonly [C in ErrorCode]: QuarkErrorOf<C> }[ErrorCode];
+
 /** Facts about an error that a program may act on: `field`, `value`, `rule`, `path`, `runId`, ... */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
@@ -225,7 +228,7 @@ export class SchemaMigrationError extends QuarkError {
 
 /**
  * Whether `error` is a {@link QuarkError} (of this code, if one is given), also when it was made in another worker or
- * by another copy of the bundle. With a code, `details` has the types of {@link ErrorDetailsByCode}.
+ * by another copy of the bundle. With a code, or after comparing `error.code`, `details` has the types of {@link ErrorDetailsByCode}.
  *
  * @example
  * ```js
@@ -240,7 +243,7 @@ export class SchemaMigrationError extends QuarkError {
  * }
  * ```
  */
-export function isQuarkError(error: unknown): error is QuarkError;
+export function isQuarkError(error: unknown): error is AnyQuarkError;
 export function isQuarkError<const C extends ErrorCode>(
   error: unknown,
   code: C,

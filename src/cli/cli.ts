@@ -2,7 +2,7 @@
  * The `quark` command: finds the command, runs it, and turns whatever was thrown into a message and an exit code.
  * 0 success, 1 failure, 2 wrong usage, 3 not found, 130 interrupted while training.
  */
-import { withControlsShown } from '../base/control-characters.ts';
+import { withControlsShown } from '../base/texts/control-characters.ts';
 import { isQuarkError, VERSION } from '../index.ts';
 import { columns, helpText, parseCommand, UsageError, usageLine } from './support/args.ts';
 import { EXIT, jsonText, type Command } from './support/command.ts';
@@ -46,7 +46,7 @@ import { viewsCommand } from './documents/views-command.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { watchCommand } from './commands/watch.ts';
 import { guardTerminal, OutputClosed, type CliIo } from './support/io.ts';
-import { closestTo } from './support/suggest.ts';
+import { closestTo } from '../base/texts/closest.ts';
 import { onTerminal, styleFor } from './support/text.ts';
 
 const COMMANDS: readonly Command[] = [

@@ -1,8 +1,9 @@
 /** Brings stored segments to the current schema. Readers do not need it: they migrate in memory. */
+import { checkStore } from '../store/whole-store.ts';
 import { optional, readOptions } from '../base/options.ts';
 import { segmentName } from '../records/shapes/manifest.ts';
 import { checkInstant } from '../base/assert.ts';
-import { invalidInput, isQuarkError, SchemaMigrationError } from '../base/errors.ts';
+import { isQuarkError, SchemaMigrationError } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { eventTable } from '../records/event.ts';
 import { TABLES } from '../records/tables.ts';
@@ -51,8 +52,7 @@ export async function migrateStore(
   const { generatedAt: atMs = Date.now() } = readOptions('options', options, {
     generatedAt: optional(checkInstant),
   });
-  if (typeof storage !== 'string' && typeof storage?.replaceSegments !== 'function')
-    throw invalidInput('storage', storage, 'a directory, a storage URI or an open store');
+  if (typeof storage !== 'string') checkStore(storage, 'storage');
   const store = typeof storage === 'string' ? await openStorage(storage) : storage;
   try {
     const outdated = await findOutdated(store);

@@ -18,7 +18,7 @@ import { addBlobNames } from '../segment/blob-names.ts';
 import { describeDamage, openSegment } from '../segment/open-segment.ts';
 import { artifactStreams, type BlobSweeps } from '../store/blob-sweep.ts';
 import type { Store, StoreNotes, StreamState } from '../store/store.ts';
-import { checkStore } from './runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 
 /** How long a blob that no record names is stored, in milliseconds: 7 days. */
 export const DEFAULT_KEEP_UNNAMED_MS: number = 7 * 24 * 60 * 60 * 1000;

@@ -6,7 +6,7 @@ import {
   type DeleteProjectOptions,
 } from '../store/deletion.ts';
 import type { Store, StoredRun } from '../store/store.ts';
-import { checkStore } from './runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 
 /** Runs that begin while others are deleted are deleted, too: so often the list is read again. */
 const MAX_PASSES = 8;

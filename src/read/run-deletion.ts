@@ -3,7 +3,8 @@ import { checkCount, checkOptionNames } from '../base/assert.ts';
 import { RunNotFoundError } from '../base/errors.ts';
 import { TABLES } from '../records/tables.ts';
 import type { DeletedRun, DeleteRunOptions, Store, StoredRun } from '../store/store.ts';
-import { checkStore, summarize, type RunSummary } from './runs.ts';
+import { summarize, type RunSummary } from './runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 
 /** What a run takes up, without its artifacts' payloads, which runs may share. */
 export type RunSize = {

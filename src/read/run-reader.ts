@@ -14,7 +14,8 @@ import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.t
 import type { ArtifactRecord } from '../records/artifact.ts';
 import { readArtifacts, type ArtifactFilter } from './artifacts.ts';
 import { readEvents, type EventFilter } from './events.ts';
-import { checkStore, summarize, type RunSummary } from './runs.ts';
+import { summarize, type RunSummary } from './runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 
 /**
  * Reads one run. Never changes it.

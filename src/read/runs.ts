@@ -1,4 +1,5 @@
 /** The list of runs. */
+import { checkStore } from '../store/whole-store.ts';
 import { checkCount, checkLiteral, checkOptionNames, checkPositive } from '../base/assert.ts';
 import { invalidInput, isQuarkError, SchemaValidationError } from '../base/errors.ts';
 import { RUN_STATUSES, type RunStatus } from '../records/literals.ts';
@@ -84,14 +85,6 @@ export async function listRuns(
   return summaries
     .filter((summary) => statuses.includes(summary.effectiveStatus))
     .slice(offset, limit === undefined ? undefined : offset + limit);
-}
-
-/** @throws {QuarkError} `invalid_input` for a directory, a URI or a promise instead of an open store */
-export function checkStore(store: Store): void {
-  if (typeof store === 'object' && store !== null && typeof store.findRun === 'function') return;
-  const hint =
-    (store as unknown) instanceof Promise ? 'await the promise first' : 'see openStorage()';
-  throw invalidInput('store', store, `an open store (${hint})`);
 }
 
 /** A stored run as lists show it. A record that cannot be read does not hide the run, or the others. */

@@ -1,5 +1,5 @@
 /** Why a run ended as it did: which events say it, and the line that is said of it. What a program says is hostile text. */
-import { onOneLine } from '../base/control-characters.ts';
+import { onOneLine } from '../base/texts/control-characters.ts';
 import type { EventRecord } from './event.ts';
 import type { RunStatus } from './literals.ts';
 

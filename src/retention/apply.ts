@@ -3,7 +3,7 @@ import { checkNotAborted } from '../base/assert.ts';
 import { DAY_MS, systemClock } from '../base/clock.ts';
 import { isQuarkError, isStoreError, messageOf, QuarkError } from '../base/errors.ts';
 import { asGiven, optional, orDefault, readOptions, text } from '../base/options.ts';
-import { checkStore } from '../read/runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 import type { Store } from '../store/store.ts';
 import { planRetention, type PlanOptions, type RetentionPlan, type RetentionStep } from './plan.ts';
 import { MIN_POINTS, thinMetrics } from './thin.ts';

@@ -3,7 +3,7 @@ import { checkNotAborted } from '../base/assert.ts';
 import { DAY_MS, systemClock, type Clock } from '../base/clock.ts';
 import { asGiven, optional, orDefault, readOptions } from '../base/options.ts';
 import type { RunStatus } from '../records/literals.ts';
-import { checkStore } from '../read/runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 import { compareText } from '../store/run-rules.ts';
 import type { Store } from '../store/store.ts';
 import {

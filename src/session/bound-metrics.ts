@@ -2,6 +2,7 @@
 import { checkCount, checkOptionNames, isGiven } from '../base/assert.ts';
 import { contextText, type MetricContext } from '../base/series-key.ts';
 import type { MetricRecord } from '../read/metric-record.ts';
+import { checkMetricOptions } from './wrong-calls.ts';
 import type { LogMetricOptions, MetricPosition, MetricsLogger } from './metrics-logger.ts';
 
 /**
@@ -75,6 +76,7 @@ export class BoundMetrics {
 
   #with(options: LogMetricOptions | undefined): LogMetricOptions {
     if (options === undefined) return this.#bound;
+    checkMetricOptions(options);
     const { step, epoch, ...bound } = this.#bound;
     const isPlaced =
       isGiven(options.step) || isGiven(options.epoch) || options.position !== undefined;

@@ -4,7 +4,9 @@ import { isStoreError } from '../base/errors.ts';
 import { loadPart } from '../base/runtime.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { Store } from '../store/store.ts';
+import { endEvent } from './end-event.ts';
 import { createEvent } from './event-logger.ts';
+import type { Leaving } from './platforms/platform.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { SessionCore } from './session-core.ts';
 import type { RunSummaries } from './run-summaries.ts';
@@ -51,11 +53,11 @@ type LeftParts = {
 /**
  * Leaves a session as its page or process ends: nothing asynchronous can follow.
  *
- * @param reason why a process left an open run; undefined for a page, which may come back
+ * @param leaving why a process left an open run; undefined for a page, which may come back
  */
-export function leave(session: SessionCore, parts: LeftParts, reason: string | undefined): void {
+export function leave(session: SessionCore, parts: LeftParts, leaving: Leaving | undefined): void {
   const isOwn = session.isOpen && !session.isGuest && session.fenced === undefined;
-  if (isOwn && reason !== undefined) leaveProcess(session, parts, reason);
+  if (isOwn && leaving !== undefined) leaveProcess(session, parts, leaving);
   leavePage(session, parts, isOwn && session.interruption !== undefined);
 }
 
@@ -63,17 +65,20 @@ export function leave(session: SessionCore, parts: LeftParts, reason: string | u
 function leaveProcess(
   session: SessionCore,
   { events, run, summaries }: LeftParts,
-  reason: string,
+  { reason, uncaught }: Leaving,
 ): void {
   const { store } = session;
+  const isFailure = session.interruption === undefined && uncaught !== undefined;
+  const status = isFailure ? 'failed' : 'interrupted';
   // Otherwise it was said already, and the process ended before the run did.
-  if (session.interruption === undefined) events.add(interruptionEvent(session, reason));
+  if (isFailure) events.add(endEvent(session, uncaught.error, status));
+  else if (session.interruption === undefined) events.add(interruptionEvent(session, reason));
   if (store.updateRunNow === undefined) return;
-  events.queueLastWord('interrupted');
+  events.queueLastWord(status);
   events.flushNow();
   try {
     run.changeNow(store, (current) => ({
-      ...events.endOf('interrupted'),
+      ...events.endOf(status),
       ...summaries.changeOf(current),
     }));
   } catch {

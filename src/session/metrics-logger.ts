@@ -19,6 +19,13 @@ import { BoundMetrics } from './bound-metrics.ts';
 import { MetricBuffer } from './metric-buffer.ts';
 import { MetricRecord, type MetricKey, type MetricNotes } from '../read/metric-record.ts';
 import type { RunContext } from './run-context.ts';
+import {
+  badName,
+  badValue,
+  checkMetricOptions,
+  checkMetricValues,
+  needsPosition,
+} from './wrong-calls.ts';
 import { handleOf, writeFor, type RunHandle } from './run-handle.ts';
 import {
   checkAggregates,
@@ -232,9 +239,7 @@ export class MetricsLogger implements AsyncDisposable {
    * @throws {QuarkError} as {@link log}
    */
   logMany(values: Readonly<Record<string, number>>, options?: LogMetricOptions): void {
-    // A Map or an array would pass for an object without metrics, or with metrics called 0, 1, 2.
-    if (typeof values !== 'object' || values === null || Symbol.iterator in values)
-      throw invalidInput('values', values, 'a plain object of metric names and numbers');
+    checkMetricValues(values);
     if (threadTime.readers > 0) sampled('log', () => this.#pushMany(values, options));
     else this.#pushMany(values, options);
     this.#writer.added();
@@ -365,6 +370,7 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   #keyOf(metric: string, options: LogMetricOptions | undefined): MetricKey {
+    if (typeof options !== 'object') checkMetricOptions(options, metric);
     const namespace = options?.namespace;
     let text = namespace === undefined || namespace === null ? metric : `${namespace}/${metric}`;
     if (isGiven(options?.context)) text += this.#contextText(options.context);
@@ -372,15 +378,10 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   #addKey(metric: string, options: LogMetricOptions, text: string): MetricKey {
+    if (typeof metric !== 'string') throw badName(metric);
     // Once a key: looking at the names of every sample would cost 10 ns each.
     checkOptionNames('options', options, LOG_OPTION_NAMES);
     const { namespace } = options;
-    if (typeof metric === 'object' && metric !== null)
-      throw invalidInput(
-        'metric',
-        metric,
-        'the name of one metric; logMany() takes { loss: 0.5, acc: 0.9 }',
-      );
     const parts = this.#partsOf(metric, namespace);
     const entry = this.#newKey(parts, options.context);
     this.#keys.set(text, entry);
@@ -399,8 +400,7 @@ export class MetricsLogger implements AsyncDisposable {
   }
 
   #partsOf(metric: string, namespace: string | null | undefined): KeyParts {
-    if (this.#names === undefined || typeof metric !== 'string')
-      return parseKey('metric', metric, namespace);
+    if (this.#names === undefined) return parseKey('metric', metric, namespace);
     const name = isGiven(namespace) ? `${namespace}/${metric}` : metric;
     const parts = parseKey('metric', isKey(name) ? name : (toKey(name) ?? name));
     const known = this.#names.get(parts.key);
@@ -453,7 +453,7 @@ export class MetricsLogger implements AsyncDisposable {
     }
     if (options?.position === undefined) {
       const { step: current } = this.#handle;
-      if (current === undefined) throw needsPosition(key);
+      if (current === undefined) throw needsPosition(key, options, LOG_OPTION_NAMES);
       return current;
     }
     if (options.position !== 'none') throw hasPosition(options.position);
@@ -547,18 +547,6 @@ function checkText(field: string, value: unknown): string {
   return value;
 }
 
-function needsPosition(key: string): Error {
-  return invalidInput(
-    'step',
-    undefined,
-    `given, or epoch, for "${key}": every metric belongs to a step or an epoch, unless position is "none"`,
-  );
-}
-
 function hasPosition(position: unknown): Error {
   return invalidInput('position', position, '"none", and then without a step and an epoch');
-}
-
-function badValue(key: string, value: unknown, isFiniteOnly: boolean): Error {
-  return invalidInput(`value of ${key}`, value, isFiniteOnly ? 'a finite number' : 'a number');
 }

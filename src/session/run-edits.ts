@@ -9,7 +9,7 @@ import { canonicalJson, copyJsonObject, mergeJson, type JsonObject } from '../ba
 import { checkLabel } from '../base/names.ts';
 import { sha256OfText } from '../base/sha256.ts';
 import type { RunRecord } from '../records/run.ts';
-import { checkStore } from '../read/runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 import type { Store } from '../store/store.ts';
 import { changeRun } from './run-lifecycle.ts';
 import { checkLabels, checkProse } from './run-texts.ts';

@@ -179,6 +179,11 @@ export function runEnded(runId: string, status: string): InvalidRunStateError {
       `The session of run ${runId} is closed, and the run has not ended: nothing can be written by this session. End a run with endRun() before close(); resumeRun() opens this one again.`,
       { runId, status },
     );
+  if (status === 'ending' || status === 'closing')
+    return new InvalidRunStateError(
+      `Run ${runId} is ${status}: ${status === 'ending' ? 'endRun()' : 'close()'} of its session was called and has not resolved yet. Nothing more can be written to it by this session; await that call.`,
+      { runId, status },
+    );
   return new InvalidRunStateError(
     `Run ${runId} has ended as "${status}"; nothing can be written to it. ${continuation(status)}`,
     { runId, status },

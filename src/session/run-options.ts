@@ -3,7 +3,7 @@ import { checkFlag, checkOptionNames, checkPositive, isGiven } from '../base/ass
 import { systemClock, type Clock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { encodeJsonObject, type JsonObject } from '../base/json.ts';
-import { checkWholeStore } from './whole-store.ts';
+import { checkStore } from '../store/whole-store.ts';
 import { isNode, loadPart } from '../base/runtime.ts';
 import { checkRoles, type AskedRoles } from '../records/run-roles.ts';
 import { checkLabel } from '../base/names.ts';
@@ -26,7 +26,7 @@ export type SessionOptions = PersistenceOptions & {
   readonly storage?: string | Store | undefined;
   /** How long the run counts as live without a sign of life, in milliseconds. Default: 30,000 in Node, 75,000 in a browser. */
   readonly leaseTtlMs?: number | undefined;
-  /** Whether SIGINT, SIGTERM and leaving the page end the run as interrupted. Default true. */
+  /** Whether SIGINT, SIGTERM, SIGHUP and leaving the page end the run as interrupted. Default true. */
   readonly handleSignals?: boolean | undefined;
   /**
    * Called when recording stops (the storage is full or unreachable), when it works again, and when the stored run was removed.
@@ -207,14 +207,11 @@ function checkSessionOptions(options: SessionOptions, otherNames: readonly strin
     throw invalidInput('storageDir', storageDir, 'a directory, a name or a storage URI');
   if (storage !== undefined && storageDir !== undefined)
     throw invalidInput('storage', storage, 'left out when storageDir is given');
-  if (
-    storage !== undefined &&
-    typeof storage !== 'string' &&
-    (typeof storage !== 'object' || typeof storage?.appendSegments !== 'function')
-  ) {
-    throw invalidInput('storage', storage, 'a storage URI or an open store');
+  if (storage !== undefined && typeof storage !== 'string') {
+    if (typeof storage !== 'object' || storage === null)
+      throw invalidInput('storage', storage, 'a storage URI or an open store');
+    checkStore(storage, 'storage');
   }
-  if (typeof storage === 'object') checkWholeStore(storage);
   if (leaseTtlMs !== undefined) checkPositive('leaseTtlMs', leaseTtlMs);
   if (handleSignals !== undefined && typeof handleSignals !== 'boolean')
     throw invalidInput('handleSignals', handleSignals, 'true or false');

@@ -188,10 +188,10 @@ export class SessionCore implements RunHandle {
     const { limited } = this.#runStore;
     if (limited !== undefined) await this.#begin(limited);
     this.#undo.push(
-      this.#platform.onExit((reason) => {
+      this.#platform.onExit((leaving) => {
         this.#writers.drainNow();
         const parts = { events: this.#events, run: this.#run, summaries: this.#summaries };
-        leave(this, parts, this.#ending === undefined && !this.#isClosing ? reason : undefined);
+        leave(this, parts, this.#ending === undefined && !this.#isClosing ? leaving : undefined);
       }),
       this.#platform.onHide(() => {
         // A failure stays with the writer, which tries again.

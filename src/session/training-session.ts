@@ -23,6 +23,7 @@ import {
   type AddLogOptions,
   type UserAlertOptions,
 } from './event-logger.ts';
+import { endEvent, shorten } from './end-event.ts';
 import { beginProfile } from './platforms/begin-profile.ts';
 import { RecordWriter } from './record-writer.ts';
 import type { RecordingStatus } from './storing/recording-health.ts';
@@ -40,12 +41,14 @@ import {
 import type { ResumeRunOptions, SessionOptions, StartRunOptions } from './run-options.ts';
 import type { SessionCore } from './session-core.ts';
 import type { RunEdit } from './session-run.ts';
+import { noMetricsOfSession } from './wrong-calls.ts';
 
 /**
  * The live handle of a run: everything that is recorded goes through a session.
  *
  * Prefer {@link TrainingSession.run}, which ends the run with the right status in every case. `await using` works
- * too, but disposal cannot see whether the block threw: a run that is still open is then ended as `completed`.
+ * too, with `endRun` as the last statement of the block: disposal cannot see whether the block threw, so an open run
+ * then ends as `interrupted`, and may be resumed.
  *
  * @example
  * ```js
@@ -124,7 +127,7 @@ export class TrainingSession implements AsyncDisposable {
 
   /**
    * Runs `work` in a session. The run ends as `completed` when it returns; as `failed`, after a `runtime_error` log, when it
-   * throws; as `interrupted` on SIGINT, SIGTERM, an `AbortError`, when the page goes away, or when a watch stopped it.
+   * throws; as `interrupted` on SIGINT, SIGTERM, SIGHUP, an `AbortError`, when the page goes away, or when a watch stopped it.
    *
    * The result of `work` is returned, and its error is thrown, whether or not recording failed. Without strict mode, storage that
    * fails when the run ends is retried after this has resolved, as long as the page or process exists. A storage call that is
@@ -439,6 +442,16 @@ export class TrainingSession implements AsyncDisposable {
     return this.#update();
   }
 
+  /** Says what records metrics. @internal */
+  log(): never {
+    throw noMetricsOfSession('log');
+  }
+
+  /** The same. @internal */
+  logMany(): never {
+    throw noMetricsOfSession('logMany');
+  }
+
   /** The whole context with the names of abiotic-quark. */
   toDict(): Dict {
     return this.#context.toDict();
@@ -456,7 +469,8 @@ export class TrainingSession implements AsyncDisposable {
 
   async [ASYNC_DISPOSE](): Promise<void> {
     try {
-      if (this.#core.isOpen && !this.#core.isGuest) await this.endRun('completed');
+      // The block may have thrown, which nothing says here: what nobody has called completed is not.
+      if (this.#core.isOpen && !this.#core.isGuest) await this.endRun('interrupted', DISPOSED);
     } finally {
       await this.close();
     }
@@ -511,24 +525,14 @@ export class TrainingSession implements AsyncDisposable {
 
   /** Records why the run ends. */
   async #say(error: unknown, status: TerminalRunStatus): Promise<void> {
-    if (status === 'interrupted') {
-      await this.addLog(`Interrupted: ${saidOf(error)}`, {
-        identifier: 'Warning',
-        eventType: 'runtime_interruption',
-      });
-      return;
-    }
-    const payload = {
-      error_type: error instanceof Error ? shorten(error.name) : typeof error,
-      stack: error instanceof Error ? shorten(error.stack ?? '') || null : null,
-    };
-    await this.addLog(saidOf(error) || 'An error without a message was thrown.', {
-      identifier: 'Error',
-      eventType: 'runtime_error',
-      payload,
-    });
+    const event = endEvent(this.#core, error, status);
+    this.#core.checkOpen();
+    await this.#core.record(event);
   }
 }
+
+const DISPOSED =
+  'the session was disposed before endRun(). TrainingSession.run() ends a run as completed or as failed by itself.';
 
 /** What every session needs is one part, which a page that only reads does not load. */
 function loadSession(options: SessionOptions | undefined) {
@@ -543,16 +547,4 @@ function checkEndReason(status: TerminalRunStatus, reason: unknown): unknown {
   if (reason instanceof Error || (typeof reason === 'string' && reason.trim() !== ''))
     return reason;
   throw invalidInput('reason', reason, 'a text that is not empty, or an Error');
-}
-
-/** Messages of errors may hold whole tensors; their beginning says what happened. */
-const MAX_ERROR_CHARS = 16_384;
-
-/** What a program says of an end: its text as it is, else the message of the error. */
-function saidOf(error: unknown): string {
-  return shorten(typeof error === 'string' ? error : messageOf(error));
-}
-
-function shorten(text: string): string {
-  return text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 }

@@ -1,5 +1,6 @@
 /** From a storage URI to a store. Backends are loaded when they are first asked for. */
 import type { Clock } from '../base/clock.ts';
+import { closestTo } from '../base/texts/closest.ts';
 import { invalidInput, SessionStoreError } from '../base/errors.ts';
 import type { Store } from './store.ts';
 
@@ -66,9 +67,11 @@ export function unknownScheme(
   known: readonly string[],
 ): SessionStoreError {
   const all = [...new Set([...known, ...factories.keys()])].sort();
+  const closest = closestTo(scheme, all);
+  const meant = closest === undefined ? '' : ` Did you mean "${closest}:"?`;
   return new SessionStoreError(
     'unknown_scheme',
-    `No storage is registered for "${scheme}:". Known schemes: ${all.join(', ')}. Add one with registerStorage(scheme, factory).`,
+    `No storage is registered for "${scheme}:".${meant} Known schemes: ${all.join(', ')}. Add one with registerStorage(scheme, factory).`,
     { details: { uri, scheme, known: all } },
   );
 }

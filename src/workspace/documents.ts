@@ -12,7 +12,7 @@ import {
   type NewDocument,
   type StoredDocument,
 } from '../records/shapes/document.ts';
-import { checkStore } from '../read/runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 import { checkShape } from '../schema/shape.ts';
 import type { DocumentCalls, DocumentUpdate } from '../store/documents.ts';
 import type { Store } from '../store/store.ts';

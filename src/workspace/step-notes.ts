@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { invalidInput } from '../base/errors.ts';
 import { createId } from '../base/ids.ts';
 import { checkId, checkLabel, checkRunId } from '../base/names.ts';
-import { checkStore } from '../read/runs.ts';
+import { checkStore } from '../store/whole-store.ts';
 import { appendEvent } from '../read/silences.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { Store } from '../store/store.ts';

@@ -10,7 +10,7 @@ import {
   onOneLine,
   withControlsShown,
   withOwnSequences,
-} from '../../src/base/control-characters.ts';
+} from '../../src/base/texts/control-characters.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import {
   EventLogger,

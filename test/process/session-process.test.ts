@@ -63,7 +63,7 @@ async function read(runId: string): Promise<RunReader> {
   return openRun(store, runId);
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the run as interrupted, flushed, and then the process',
   async (signal) => {
     const child = start('run', directory);
@@ -152,6 +152,18 @@ test.each([
   if (way === 'exit') expect(errors).toEqual([]);
   else
     expect(errors.join('\n')).toMatch(/^Uncaught Error: nobody catches this\n +at .*child\.mjs/s);
+  // The run says the same, at once.
+  if (way === 'exit') {
+    expect(reader.run.status).toBe('interrupted');
+    return;
+  }
+  expect(reader.run).toMatchObject({ status: 'failed', statusReason: 'nobody catches this' });
+  expect(await reader.readEvents({ eventType: 'runtime_error' })).toMatchObject([
+    {
+      severity: 'error',
+      payload: { error_type: 'Error', stack: expect.stringMatching('child.mjs') },
+    },
+  ]);
 });
 
 test('three processes write to one run at the same time and nothing is lost', async () => {

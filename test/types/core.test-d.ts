@@ -1,6 +1,7 @@
 // What an editor tells a user of the core: what is inferred, and what is refused before it runs.
 import * as arrow from 'apache-arrow';
 import {
+  type AnyQuarkError,
   type ErrorCode,
   type EventLogger,
   isQuarkError,
@@ -17,6 +18,7 @@ import {
   type RunSummary,
   type StartRunOptions,
   type Store,
+  type StoreFailureReason,
   toArrowTable,
   TrainingSession,
 } from 'quark-sdk';
@@ -113,8 +115,14 @@ describe('reading', () => {
 test('isQuarkError narrows to the error and to its code', () => {
   const thrown: unknown = new Error('any');
   if (isQuarkError(thrown)) {
-    expectTypeOf(thrown).toEqualTypeOf<QuarkError>();
+    expectTypeOf(thrown).toEqualTypeOf<AnyQuarkError>();
+    expectTypeOf(thrown).toExtend<QuarkError>();
     expectTypeOf(thrown.code).toEqualTypeOf<ErrorCode>();
+    if (thrown.code === 'invalid_input') {
+      expectTypeOf(thrown.details.field).toEqualTypeOf<string | undefined>();
+      expectTypeOf(thrown.details.rule).toEqualTypeOf<string | undefined>();
+    } else if (thrown.code === 'store_failed')
+      expectTypeOf(thrown.details.reason).toEqualTypeOf<StoreFailureReason | undefined>();
   }
   // @ts-expect-error not a code
   expectTypeOf(isQuarkError(thrown, 'no_such_code')).toEqualTypeOf<boolean>();

@@ -1,5 +1,5 @@
 /** Text of other people within HTML and Markdown. */
-import { withControlsShown } from '../../base/control-characters.ts';
+import { withControlsShown } from '../../base/texts/control-characters.ts';
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

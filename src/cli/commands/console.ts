@@ -8,7 +8,7 @@ import {
   type ConsoleRead,
   type ConsoleSpan,
 } from '../../console.ts';
-import { withControlsShown } from '../../base/control-characters.ts';
+import { withControlsShown } from '../../base/texts/control-characters.ts';
 import {
   EXIT,
   findRunByPrefix,

@@ -1,7 +1,7 @@
 /** Declared options, parsed by `node:util` and checked; and the help text that follows from them. */
 import { parseArgs } from 'node:util';
 import { textWidth } from './text.ts';
-import { closestTo } from './suggest.ts';
+import { closestTo } from '../../base/texts/closest.ts';
 
 /** One option of a command. */
 export type OptionSpec = {

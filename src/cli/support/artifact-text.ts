@@ -1,5 +1,5 @@
 /** What an artifact is, in a few words, and what its content is, for a person at a terminal. */
-import { withControlsShown } from '../../base/control-characters.ts';
+import { withControlsShown } from '../../base/texts/control-characters.ts';
 import type { ArtifactRecord, JsonObject, JsonValue } from '../../index.ts';
 import { onTerminal, shortNumber } from './text.ts';
 

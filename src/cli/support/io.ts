@@ -1,7 +1,7 @@
 /** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
-import { withOwnSequences } from '../../base/control-characters.ts';
+import { withOwnSequences } from '../../base/texts/control-characters.ts';
 
 /** One of the two output streams. */
 export type CliOutput = {

@@ -1,5 +1,5 @@
 /** How values and tables are written for a person. */
-import { onOneLine } from '../../base/control-characters.ts';
+import { onOneLine } from '../../base/texts/control-characters.ts';
 import type { CliOutput } from './io.ts';
 
 /** Colours, or none of them. */

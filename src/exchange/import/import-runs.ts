@@ -4,7 +4,7 @@ import { ProfileStep } from '../../base/profile-steps.ts';
 import { checkNotAborted, checkOptionNames } from '../../base/assert.ts';
 import { invalidInput, isQuarkError, messageOf, QuarkError } from '../../base/errors.ts';
 import { checkLabel, toLabel } from '../../base/names.ts';
-import { checkStore } from '../../read/runs.ts';
+import { checkStore } from '../../store/whole-store.ts';
 import { checkRoles, ROLE_NAMES, rolesAsStored, type AskedRoles } from '../../records/run-roles.ts';
 import type { Store } from '../../store/store.ts';
 import { IMPORTERS } from './importers.ts';

@@ -5,7 +5,7 @@ import { asGiven, orDefault, positive, readOptions } from '../../base/options.ts
 import { findDuckDb } from '../duckdb.ts';
 import type { QueryColumn, QueryValue } from '../query-messages.ts';
 import { rowsFor, tableSpecs } from '../run-tables.ts';
-import { checkStore } from '../../read/runs.ts';
+import { checkStore } from '../../store/whole-store.ts';
 import type { DamageReport } from '../../segment/open-segment.ts';
 import type { Store } from '../../store/store.ts';
 import { overLimit, QueryProcess } from './query-process.ts';

@@ -11,7 +11,8 @@ import {
 import type { Store } from '../../store/store.ts';
 import { factComparison, ofStatus } from './fact-conditions.ts';
 import { conditionOfLine } from './query-condition.ts';
-import { checkStore, summarize, type RunSummary } from '../runs.ts';
+import { summarize, type RunSummary } from '../runs.ts';
+import { checkStore } from '../../store/whole-store.ts';
 
 /** What a value of a run is compared with, by the names of operators; all of them have to hold. A "$" before a name changes nothing. */
 export type RunComparisons = {

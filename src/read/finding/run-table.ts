@@ -19,7 +19,7 @@ import type { Store } from '../../store/store.ts';
 import { conditionOfQuery, type FindRunsQuery } from './find-runs.ts';
 import { conditionOfLine, textCondition } from './query-condition.ts';
 import { columnPath } from './query-paths.ts';
-import { checkStore } from '../runs.ts';
+import { checkStore } from '../../store/whole-store.ts';
 
 /** Which runs are in a table. All that is given has to hold. */
 export type RunTableScope = {

@@ -1,5 +1,5 @@
 /** The log of a service: one JSON object a line, with the names and the order of `pino`. */
-import { escapeInJson } from '../../base/control-characters.ts';
+import { escapeInJson } from '../../base/texts/control-characters.ts';
 import { hideKeys } from '../access/user-key.ts';
 import type { ServiceLogger } from '../log/logging.ts';
 

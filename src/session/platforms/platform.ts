@@ -59,6 +59,13 @@ export interface ProgramFiles {
   readCode(maxDiffBytes: number): Promise<ProgramCode>;
 }
 
+/** Why a process leaves its open runs. */
+export type Leaving = {
+  readonly reason: string;
+  /** What was thrown that nobody caught, where that ends the process. */
+  readonly uncaught?: { readonly error: unknown };
+};
+
 /** The environment of a session. */
 export interface Platform {
   /** How long a lease lasts without renewal. Browsers slow the timers of hidden tabs down to one a minute. */
@@ -72,10 +79,10 @@ export interface Platform {
   /** Calls back when the process is asked to stop or the page goes away; returns the undo. */
   onInterrupt(listener: (reason: string) => Promise<void>): () => void;
   /**
-   * Calls back at a moment after which there may be no other, when nothing asynchronous can follow. With `reason` it is certain that
+   * Calls back at a moment after which there may be no other, when nothing asynchronous can follow. With `leaving` it is certain that
    * nothing follows.
    */
-  onExit(listener: (reason?: string) => void): () => void;
+  onExit(listener: (leaving?: Leaving) => void): () => void;
   /** What the tab remembers of the runs of its pages; absent in workers and in Node. */
   readonly tab?: TabTokens | undefined;
   /** Opens a file in a folder, or makes both; absent where there are no files. */

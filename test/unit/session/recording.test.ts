@@ -240,7 +240,7 @@ describe('without strict mode', () => {
     await session[Symbol.asyncDispose]();
     failure = undefined;
     await recover(isOver);
-    expect((await onlyRun()).run.status).toBe('completed');
+    expect((await onlyRun()).run.status).toBe('interrupted');
   });
 
   test('a run that somebody has resumed meanwhile is not ended under them', async () => {

@@ -11,17 +11,18 @@ import {
 import type { JsonObject } from '../../../base/json.ts';
 import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
-import type { Platform } from '../platform.ts';
+import type { Leaving, Platform } from '../platform.ts';
 import { mergeThreads } from '../../../segment/node/merge-thread.ts';
 import { openAppendFile } from './append-file.ts';
 import { programFiles } from './program-code.ts';
 import { readGit } from './git.ts';
 
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const interruptListeners = new Set<(reason: string) => Promise<void>>();
-const exitListeners = new Set<(reason: string) => void>();
+const exitListeners = new Set<(leaving: Leaving) => void>();
 let isListening = false;
+let uncaught: Leaving['uncaught'];
 
 /**
  * What a session takes from Node: facts about the machine for the run record, the commit, signals and the end of the process. Sessions
@@ -68,6 +69,7 @@ function listen(): void {
   isListening = true;
   for (const signal of SIGNALS) process.on(signal, onSignal);
   process.on('exit', onExit);
+  process.on('uncaughtExceptionMonitor', onUncaught);
 }
 
 function unlistenIfIdle(): void {
@@ -75,6 +77,7 @@ function unlistenIfIdle(): void {
   isListening = false;
   for (const signal of SIGNALS) process.off(signal, onSignal);
   process.off('exit', onExit);
+  process.off('uncaughtExceptionMonitor', onUncaught);
 }
 
 /**
@@ -90,9 +93,15 @@ function onSignal(signal: NodeJS.Signals): void {
   });
 }
 
+/** An error that ends the process, whether it was thrown or is the reason of a rejection; a listener of the program keeps it alive. */
+function onUncaught(error: unknown): void {
+  if (process.listenerCount('uncaughtException') === 0) uncaught = { error };
+}
+
 function onExit(code: number): void {
   const reason = `the process ended with exit code ${code} before endRun()`;
-  for (const listener of exitListeners) listener(reason);
+  const leaving = { reason, ...(uncaught === undefined ? {} : { uncaught }) };
+  for (const listener of exitListeners) listener(leaving);
 }
 
 async function environment(): Promise<JsonObject> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { closestTo } from '../../../src/cli/support/suggest.ts';
+import { closestTo } from '../../../src/base/texts/closest.ts';
 
 const COMMANDS = ['runs', 'show', 'metrics', 'compare', 'rm', 'report', 'restore'];
 
