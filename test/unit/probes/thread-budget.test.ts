@@ -73,6 +73,17 @@ describe('the budget of a thread', () => {
     expect(thread.counts.telemetry).toBe(2000);
   });
 
+  it('never says that a part took less than nothing', () => {
+    const thread = simulated(0.03);
+    thread.governor.begin();
+    thread.wait(100);
+    thread.spend('log', 17); // one call of a millisecond that stands for 17
+    thread.spend('callback', -14); // three milliseconds, less what the calls in it stand for
+    const { spentMs: spent, share } = thread.governor.report;
+    expect(spent).toMatchObject({ log: 17, callback: 0 });
+    expect(share).toBeCloseTo(0.03, 6);
+  });
+
   it('thins telemetry once probes have a third of it only, and goes back when there is room', () => {
     const thread = simulated(0.03);
     thread.governor.begin();
