@@ -1,4 +1,5 @@
 /** Whether the metrics of a run are whole. */
+import { invalidInput } from '../base/errors.ts';
 import { downsamplingOf } from '../segment/manifest.ts';
 import type { Store } from '../store/store.ts';
 
@@ -16,6 +17,7 @@ export type RunDownsampling = {
 /**
  * Whether a rule has downsampled the metrics of a run: what is left of them is as it was recorded. Undefined where none has.
  *
+ * @throws {QuarkError} `invalid_input` for what is no open store
  * @example
  * ```js
  * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
@@ -33,6 +35,8 @@ export async function readDownsampling(
   store: Pick<Store, 'listSegments'>,
   runId: string,
 ): Promise<RunDownsampling | undefined> {
+  if (typeof store?.listSegments !== 'function')
+    throw invalidInput('store', store, 'an open store (see openStorage())');
   const segments = await store.listSegments({ runId, table: 'metrics', empty: true });
   const { downsampledAtMs = 0, downsampledTo } = downsamplingOf(segments);
   if (downsampledTo === undefined) return undefined;

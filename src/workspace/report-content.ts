@@ -4,6 +4,7 @@ import { findRunRows } from '../read/finding/run-table.ts';
 import { openRun } from '../read/run-reader.ts';
 import type { Store } from '../store/store.ts';
 import {
+  checkReport,
   REPORT_LIMITS,
   type ReportBlock,
   type ReportCurve,
@@ -130,7 +131,7 @@ function plainValue(value: number): string {
 /**
  * The report with everything that is live in it frozen as it is now: what a file of it shows.
  *
- * @throws {QuarkError} `invalid_input` where a query is none
+ * @throws {QuarkError} `invalid_input` naming the field of the report that is wrong, or where a query is none
  * @example
  * ```js
  * import { createMemoryStore, MetricsLogger, TrainingSession } from 'quark-sdk';
@@ -152,7 +153,7 @@ export async function freezeReport(
   report: WrittenReport,
 ): Promise<WrittenReport> {
   const blocks: ReportBlock[] = [];
-  for (const block of report.blocks) {
+  for (const block of checkReport(report).blocks) {
     if (block.kind === 'text' || block.frozen !== undefined) blocks.push(block);
     else if (block.kind === 'chart')
       blocks.push({ ...block, frozen: await readReportCurves(scope, block) });

@@ -1,3 +1,4 @@
+import { readDownsampling } from 'quark-sdk/analysis';
 import { expect, test } from 'vitest';
 import {
   createMemoryStore,
@@ -68,5 +69,17 @@ test('archived runs are listed where they are asked for', async () => {
   await expect(listRuns(storage, { archived: 'yes' as never })).rejects.toMatchObject({
     code: 'invalid_input',
     details: { field: 'archived' },
+  });
+});
+
+test('whether a run was downsampled is asked of a store, not of a reader', async () => {
+  const storage = createMemoryStore();
+  const session = await startRun({ project: 'p', storage });
+  await session.endRun();
+  const reader: unknown = await openRun(storage, session.runId);
+  expect(await readDownsampling(storage, session.runId)).toBeUndefined();
+  await expect(Reflect.apply(readDownsampling, undefined, [reader])).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field: 'store' },
   });
 });

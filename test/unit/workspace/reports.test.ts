@@ -3,6 +3,7 @@ import { createMemoryStore, startRun, type Store } from 'quark-sdk';
 import {
   checkReport,
   deleteReport,
+  freezeReport,
   listDeletedReports,
   listDocuments,
   listReports,
@@ -134,4 +135,15 @@ test.each<[string, unknown]>([
   ],
 ])('%s is named where it is wrong', (field, report) => {
   expect(() => checkReport(report)).toThrow(field);
+});
+
+test('a report with a block that is none is refused before runs are read', async () => {
+  const report: unknown = JSON.parse(
+    '{ "title": "Rates", "blocks": [{ "kind": "runs", "where": "" }] }',
+  );
+  const scope = { store: await opened(), project: 'digits' };
+  await expect(Reflect.apply(freezeReport, undefined, [scope, report])).rejects.toMatchObject({
+    code: 'invalid_input',
+    details: { field: 'report.blocks[0].columns' },
+  });
 });
