@@ -3,7 +3,7 @@
 import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { namesOfEntry, types } from './declared-names.mjs';
-import { docExamples, namesWithoutExample } from './doc-examples.mjs';
+import { docExamples, namesWithUnfencedExample, namesWithoutExample } from './doc-examples.mjs';
 import { ENTRIES } from './entries.mjs';
 
 /** `entry: name` of every exported name without a comment. */
@@ -33,6 +33,7 @@ if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1]
   report('Exported without a comment', missing);
   const bare = await namesWithoutExample();
   report('Exported without an example', bare);
+  report('With an example that is no block of code', namesWithUnfencedExample());
   console.log(
     `${relative('.', types)}: ${missing.length} undocumented names, ${bare.length} without an example, ${docExamples().length} examples`,
   );

@@ -12,3 +12,4 @@ export function examplesIn(comment: string): { readonly info: string; readonly c
 export function docExamples(): DocExample[];
 export function callableNames(): Promise<{ readonly entry: string; readonly name: string }[]>;
 export function namesWithoutExample(): Promise<string[]>;
+export function namesWithUnfencedExample(): string[];

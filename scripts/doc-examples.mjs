@@ -36,6 +36,20 @@ export function docExamples() {
   );
 }
 
+/** `entry: name` of every name with an `@example` that is no block of code, which nothing runs. */
+export function namesWithUnfencedExample() {
+  return ENTRIES.flatMap((entry) =>
+    [...namesOfEntry(entry)]
+      .filter(([, { comments }]) =>
+        comments.some(
+          (comment) =>
+            (comment.match(/^\s*\*? ?@example\b/gm)?.length ?? 0) > examplesIn(comment).length,
+        ),
+      )
+      .map(([name]) => `${entry}: ${name}`),
+  );
+}
+
 /** Whether people call a value or methods of it. Of error classes only the base needs an example: the others are caught alike. */
 function isCallable(value) {
   if (typeof value === 'function')

@@ -56,7 +56,15 @@ export type MetricsLoggerOptions = WriterOptions & {
    * metadata of their samples are not recorded. Default none.
    *
    * @example
-   * new MetricsLogger(session, { aggregate: { 'train/loss': { kind: 'mean', every: 100 } } });
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const metrics = new MetricsLogger(session, { aggregate: { 'train/loss': { kind: 'mean', every: 100 } } });
+   * for (let step = 0; step < 1000; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+   * console.log((await metrics.read()).length); // 10
+   * await session.endRun();
+   * ```
    */
   readonly aggregate?: Readonly<Record<string, MetricAggregate>>;
 };
@@ -171,8 +179,16 @@ export class MetricsLogger implements AsyncDisposable {
    * @param options where the sample belongs; may be left out after `session.setStep`
    * @throws {QuarkError} `invalid_input` naming field, value and rule; `writer_closed`; `invalid_run_state`
    * @example
-   * metrics.log('loss', 0.31, { step: 10, context: { subset: 'val' } });
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const metrics = new MetricsLogger(session);
+   * const { metricKey } = metrics.log('loss', 0.31, { step: 10, context: { subset: 'val' } });
+   * console.log(metricKey); // loss {subset=val}
    * metrics.log('cost_usd', 3.2, { position: 'none' });
+   * await session.endRun();
+   * ```
    */
   log(metric: string, value: number, options?: LogMetricOptions): MetricRecord {
     const record = this.#add(metric, value, options);
@@ -185,9 +201,16 @@ export class MetricsLogger implements AsyncDisposable {
    *
    * @throws {QuarkError} `invalid_input`
    * @example
-   * const now = metrics.at({ step, epoch });
-   * now.log('train/loss', loss);
-   * now.log('train/accuracy', accuracy);
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const metrics = new MetricsLogger(session);
+   * const now = metrics.at({ step: 120, epoch: 2 });
+   * now.log('train/loss', 0.4);
+   * console.log(now.log('train/accuracy', 0.9).step); // 120
+   * await session.endRun();
+   * ```
    */
   at(position: MetricPosition): BoundMetrics {
     return new BoundMetrics(this).at(position);
@@ -198,8 +221,15 @@ export class MetricsLogger implements AsyncDisposable {
    *
    * @throws {QuarkError} `invalid_input`
    * @example
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const metrics = new MetricsLogger(session);
    * const val = metrics.withContext({ subset: 'val' });
-   * val.log('loss', 0.31, { step });
+   * console.log(val.log('loss', 0.31, { step: 120 }).metricKey); // loss {subset=val}
+   * await session.endRun();
+   * ```
    */
   withContext(context: MetricContext): BoundMetrics {
     return new BoundMetrics(this).withContext(context);

@@ -233,10 +233,18 @@ export class TrainingSession implements AsyncDisposable {
    * @param step a non-negative integer
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @example
-   * for (let step = 0; step < 1000; step++) {
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const metrics = new MetricsLogger(session);
+   * for (let step = 0; step < 3; step++) {
    *   session.setStep(step);
-   *   metrics.log('train/loss', await trainBatch());
+   *   metrics.log('train/loss', 1 / (step + 1));
    * }
+   * console.log((await metrics.read()).map(({ step }) => step)); // [ 0, 1, 2 ]
+   * await session.endRun();
+   * ```
    */
   setStep(step: number): void {
     checkCount('step', step);
@@ -273,7 +281,14 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
    * @example
-   * await session.describe({ name: 'baseline', groups: ['ablation'], notes: 'Batch norm removed.' });
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const { run } = await session.describe({ name: 'baseline', groups: ['ablation'], notes: 'Batch norm removed.' });
+   * console.log(run.name, run.groups); // baseline [ 'ablation' ]
+   * await session.endRun();
+   * ```
    */
   describe(description: RunDescription): Promise<RunContext> {
     return this.#edit(() => describedBy(description));
@@ -287,7 +302,14 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input`, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
    * @example
-   * await session.updateConfig({ optimizer: { lr: 0.01 }, parameterCount: model.countParams() });
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs', config: { optimizer: { kind: 'sgd' } } });
+   * const { run } = await session.updateConfig({ optimizer: { lr: 0.01 }, parameterCount: 1234 });
+   * console.log(run.config); // { optimizer: { kind: 'sgd', lr: 0.01 }, parameterCount: 1234 }
+   * await session.endRun();
+   * ```
    */
   updateConfig(patch: JsonObject): Promise<RunContext> {
     return this.#edit(() => withConfig(patch));
@@ -337,7 +359,14 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {QuarkError} `invalid_input` naming the option, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
    * @example
-   * await session.alert({ title: 'Half of the images are black', text: 'The loader returns zeros.', step });
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const alert = await session.alert({ title: 'Half of the images are black', text: 'The loader returns zeros.', step: 12 });
+   * console.log(alert.ruleId, alert.severity); // user_alert warning
+   * await session.endRun();
+   * ```
    */
   async alert(options: UserAlertOptions): Promise<AlertRecord> {
     const event = alertEvent(this.#core, options);
@@ -355,7 +384,13 @@ export class TrainingSession implements AsyncDisposable {
    * (`readProgress` of `quark-sdk/profiler`). The last total counts; `quarkCallback` gives it by itself.
    *
    * @example
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
    * await session.setTotal({ epochs: 10, stepsPerEpoch: 938 });
+   * await session.endRun();
+   * ```
    *
    * @throws {QuarkError} `invalid_input` naming the option, `invalid_run_state`
    * @throws {SessionStoreError} in strict mode, when the store failed
@@ -373,8 +408,14 @@ export class TrainingSession implements AsyncDisposable {
    * Reads no storage and never throws.
    *
    * @example
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
    * await session.flush();
-   * if (session.recordingStatus().state === 'stopped') console.log('not stored yet');
+   * console.log(session.recordingStatus().state); // recording: stopped, where the storage fails
+   * await session.endRun();
+   * ```
    */
   recordingStatus(): RecordingStatus {
     return this.#core.recording.status;
@@ -430,7 +471,13 @@ export class TrainingSession implements AsyncDisposable {
    * @throws {InvalidRunStateError} when the run has ended already
    * @throws {SessionStoreError} in strict mode, when a write failed; the run is then still open and nothing is lost
    * @example
-   * await session.endRun('failed', new Error('The loss is NaN.'));
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const { run } = await session.endRun('failed', new Error('The loss is NaN.'));
+   * console.log(run.status, run.statusReason); // failed The loss is NaN.
+   * ```
    */
   async endRun(
     status: TerminalRunStatus = 'completed',

@@ -63,13 +63,17 @@ export type TrackerStatus = {
  * provider that fails stops nothing: {@link Tracker.status} says so. Wrong input throws, alike for all providers.
  *
  * @example
- * const tracker = await openTracker({ ...config, project: 'digits', parameters: { lr: 0.1 } });
+ * ```js
+ * import { openTracker } from 'quark-sdk/tracker';
+ *
+ * const tracker = await openTracker({ provider: 'quark', project: 'digits', storage: 'quark-runs' });
  * tracker.setContext({ stage: 'train' });
- * for (let step = 0; step < 1000; step++) {
+ * for (let step = 0; step < 10; step++) {
  *   tracker.setStep(step);
- *   tracker.scalar('loss', train(step));
+ *   tracker.scalar('loss', 1 / (step + 1));
  * }
  * await tracker.close();
+ * ```
  */
 export interface Tracker extends AsyncDisposable {
   readonly provider: TrackerProvider;
@@ -102,7 +106,19 @@ export interface Tracker extends AsyncDisposable {
    * The state for a checkpoint, after a flush. Records that follow are overtaken by a tracker that goes on from it.
    *
    * @example
-   * await writeFile('checkpoint.json', JSON.stringify({ step, weights, tracker: await tracker.state() }));
+   * ```js
+   * import { readFile, writeFile } from 'node:fs/promises';
+   * import { openTracker } from 'quark-sdk/tracker';
+   *
+   * const tracker = await openTracker({ provider: 'quark', project: 'digits', storage: 'quark-runs' });
+   * tracker.setStep(10);
+   * await writeFile('checkpoint.json', JSON.stringify({ tracker: await tracker.state() }));
+   * await tracker.close('interrupted');
+   * const { tracker: state } = JSON.parse(await readFile('checkpoint.json', 'utf8'));
+   * const again = await openTracker({ resume: state });
+   * console.log(again.step, again.runId === tracker.runId); // 10 true
+   * await again.close();
+   * ```
    */
   state(): Promise<TrackerState>;
   /** Ends the run: `completed` unless told otherwise. What fails is in the status. Closing twice is fine. */

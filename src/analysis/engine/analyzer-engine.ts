@@ -200,7 +200,17 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the role, also for a metric that the run does not have
    * @throws {SessionStoreError} when it cannot be stored
    * @example
+   * ```js
+   * import { MetricsLogger, startRun } from 'quark-sdk';
+   * import { AnalyzerEngine } from 'quark-sdk/analysis';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * new MetricsLogger(session).logColumns('holdout/nll', [0, 1, 2], [0.9, 0.5, 0.4]);
+   * const engine = new AnalyzerEngine(session);
    * await engine.rememberRoles({ valLoss: 'holdout/nll', reward: null });
+   * console.log((await engine.analyze()).roles.valLoss?.keys); // [ 'holdout/nll' ]
+   * await session.endRun();
+   * ```
    */
   async rememberRoles(roles: AskedRoles): Promise<void> {
     const checked = checkRoles('roles', roles);
@@ -215,7 +225,16 @@ export class AnalyzerEngine {
    * @throws {QuarkError} `invalid_input` naming the option
    * @throws {SessionStoreError} when it cannot be stored
    * @example
+   * ```js
+   * import { startRun } from 'quark-sdk';
+   * import { AnalyzerEngine } from 'quark-sdk/analysis';
+   *
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const engine = new AnalyzerEngine(session);
    * await engine.silence({ ruleId: 'plateau', metricKey: 'val/loss', reason: 'The rate is lowered by hand.', by: 'Ada' });
+   * console.log((await engine.readSilences()).length); // 1
+   * await session.endRun();
+   * ```
    */
   silence(options: SilenceOptions): Promise<Silence> {
     return silenceRun(this.#run, options);

@@ -293,7 +293,17 @@ export class MediaLogger implements AsyncDisposable {
    *
    * @throws {QuarkError} `invalid_input`
    * @example
-   * await media.logModel('model', model, { step: callback.nextStep - 1, epoch });
+   * ```js
+   * import * as tf from '@tensorflow/tfjs';
+   * import { startRun } from 'quark-sdk';
+   * import { MediaLogger } from 'quark-sdk/media';
+   *
+   * const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const { artifactKey, step } = await new MediaLogger(session).logModel('model', model, { step: 100 });
+   * console.log(artifactKey, step); // model 100
+   * await session.endRun();
+   * ```
    */
   logModel(
     name: string,
@@ -330,7 +340,18 @@ export class MediaLogger implements AsyncDisposable {
    *
    * @throws {QuarkError} `invalid_input` when there is no such folder
    * @example
-   * const { skipped } = await media.logDirectory('config', './config', { maxBytes: 10_000_000 });
+   * ```js
+   * import { mkdir, writeFile } from 'node:fs/promises';
+   * import { startRun } from 'quark-sdk';
+   * import { MediaLogger } from 'quark-sdk/media';
+   *
+   * await mkdir('config');
+   * await writeFile('config/train.yaml', 'lr: 0.1');
+   * const session = await startRun({ project: 'digits', storageDir: 'quark-runs' });
+   * const { records, skipped } = await new MediaLogger(session).logDirectory('config', './config', { maxBytes: 10_000_000 });
+   * console.log(records.map(({ artifactKey }) => artifactKey), skipped); // [ 'config/train.yaml' ] []
+   * await session.endRun();
+   * ```
    */
   logDirectory(
     name: string,

@@ -23,7 +23,16 @@ export type ProfileMetricContext = {
  * A metric of one's own, taken at each checkpoint or once at the end.
  *
  * @example
- * const modelSize = { name: 'model_size_mb', unit: 'MiB', kind: 'summary', collect: () => statSync(path).size / 2 ** 20 };
+ * ```js
+ * import { statSync, writeFileSync } from 'node:fs';
+ * import { Profiler } from 'quark-sdk/profiler';
+ *
+ * writeFileSync('model.bin', new Uint8Array(2 ** 21));
+ * const collect = () => statSync('model.bin').size / 2 ** 20;
+ * const profiler = new Profiler(undefined, { metrics: [{ name: 'model_size_mb', unit: 'MiB', kind: 'summary', collect }] });
+ * const { summary } = await profiler.close();
+ * console.log(summary.model_size_mb); // 2
+ * ```
  */
 export type ProfileMetric = {
   /** A lowercase letter, then lowercase letters, digits and "_". */

@@ -246,7 +246,14 @@ export class Profiler implements AsyncDisposable {
    * Opens a scope that `end()` or the end of a `using` block ends.
    *
    * @example
-   * using scope = profiler.start('Warm-up');
+   * ```js
+   * import { Profiler } from 'quark-sdk/profiler';
+   *
+   * const profiler = new Profiler();
+   * const scope = profiler.start('Warm-up'); // `using scope = ...` ends it by itself
+   * scope.end();
+   * console.log((await profiler.close()).scopes[0].name); // Warm-up
+   * ```
    *
    * @throws {QuarkError} `invalid_input`
    */
@@ -258,7 +265,14 @@ export class Profiler implements AsyncDisposable {
    * The same function, in a scope each time it is called.
    *
    * @example
-   * const calibrate = profiler.profiled(ProfileStep.CALIBRATION, (model, data) => model.calibrate(data));
+   * ```js
+   * import { Profiler, ProfileStep } from 'quark-sdk/profiler';
+   *
+   * const profiler = new Profiler();
+   * const hypot = profiler.profiled(ProfileStep.CALIBRATION, Math.hypot);
+   * console.log(hypot(3, 4), profiler.profile.scopes.length); // 5 1
+   * await profiler.close();
+   * ```
    *
    * @throws {QuarkError} `invalid_input`
    */

@@ -74,7 +74,13 @@ export class Timer {
    * thrown.
    *
    * @example
-   * const loss = timer.time(() => trainStep(batch));
+   * ```js
+   * import { Timers } from 'quark-sdk/profiler';
+   *
+   * const timer = new Timers().timer('step');
+   * const loss = timer.time(() => Math.hypot(3, 4));
+   * console.log(loss, timer.statistics.count); // 5 1
+   * ```
    */
   time<T>(work: () => T): T;
   time(work: () => unknown): unknown {
@@ -107,7 +113,14 @@ export class Timer {
    * @returns what `work` returned, once the device is done
    *
    * @example
-   * const loss = await timer.timeDevice(() => trainStep(batch), (tensor) => tensor.data());
+   * ```js
+   * import * as tf from '@tensorflow/tfjs';
+   * import { Timers } from 'quark-sdk/profiler';
+   *
+   * const timer = new Timers().timer('step');
+   * const sum = await timer.timeDevice(() => tf.sum(tf.ones([100])), (tensor) => tensor.data());
+   * console.log(sum.dataSync()[0], timer.statistics.count); // 100 1
+   * ```
    */
   async timeDevice<T>(
     work: () => T,

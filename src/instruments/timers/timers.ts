@@ -132,7 +132,14 @@ export class Timers implements AsyncDisposable {
    * Starts a measurement.
    *
    * @example
-   * { using t = timers.start('load'); await load(); }
+   * ```js
+   * import { Timers } from 'quark-sdk/profiler';
+   *
+   * const timers = new Timers();
+   * const load = timers.start('load'); // `using load = ...` ends it by itself
+   * load.stop();
+   * console.log(timers.statistics('load').count); // 1
+   * ```
    *
    * @throws {QuarkError} `invalid_input`
    */

@@ -18,11 +18,14 @@ import {
  * other half is reserved for the other keys.
  *
  * @example
- * await serveService({
- *   storage: 'quark-runs',
- *   port: 4747,
- *   limits: { requestsPerSecond: 50, maxConnections: 1_000 },
- * });
+ * ```js
+ * import { serveService } from 'quark-sdk/service';
+ *
+ * const limits = { requestsPerSecond: 50, maxConnections: 1_000 };
+ * const service = await serveService({ storage: 'quark-runs', limits });
+ * console.log(service.port > 0); // true
+ * await service.close();
+ * ```
  */
 export type ServiceLimits = {
   /** Bytes of an upload of segments, as sent and unpacked. Default: 66 MiB, the largest segment with its manifest. */

@@ -32,12 +32,18 @@ export type RecordingStatus = {
  * run was removed.
  *
  * @example
- * await startRun({
- *   project: 'demo',
+ * ```js
+ * import { startRun } from 'quark-sdk';
+ *
+ * const session = await startRun({
+ *   project: 'digits',
+ *   storageDir: 'quark-runs',
  *   onRecordingProblem: ({ kind, bufferedRows, error }) => {
- *     if (kind === 'stopped') console.warn(`${bufferedRows} rows are buffered: ${error.message}`);
+ *     if (kind === 'stopped') console.warn(`${bufferedRows} rows wait: ${error?.message}`);
  *   },
  * });
+ * await session.endRun();
+ * ```
  */
 export type RecordingProblem = {
   /**

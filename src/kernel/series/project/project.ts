@@ -35,7 +35,15 @@ export interface ProjectKernel {
    *
    * @param values rows of `dimensions` numbers each, one after the other; finite
    * @throws {QuarkError} `invalid_input`
-   * @example kernel.principalComponents(vectors, { dimensions: 64, components: 2 }).positions
+   * @example
+   * ```js
+   * import { loadSeriesKernel } from 'quark-sdk/kernels';
+   *
+   * const kernel = await loadSeriesKernel();
+   * const vectors = Float32Array.of(1, 1, 2, 2, 3, 3); // three of two dimensions
+   * const { positions } = kernel.principalComponents(vectors, { dimensions: 2, components: 1 });
+   * console.log(positions.length); // 3
+   * ```
    */
   principalComponents(
     values: SeriesValues,
