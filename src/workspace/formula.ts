@@ -154,7 +154,7 @@ class FormulaParser {
     return this.#nested(token.from, () => ({
       kind: 'call',
       name,
-      of: this.#arguments(name, token),
+      of: this.#operands(name, token),
     }));
   }
 
@@ -165,7 +165,7 @@ class FormulaParser {
     return { kind: 'metric', key: text };
   }
 
-  #arguments(name: FormulaFunction, { from }: Token): readonly FormulaNode[] {
+  #operands(name: FormulaFunction, { from }: Token): readonly FormulaNode[] {
     const given = [this.#sum()];
     while (this.#sign(',') !== undefined) given.push(this.#sum());
     const { to } = this.#token;

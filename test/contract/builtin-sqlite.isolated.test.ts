@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { loadDriver } from '../../src/base/node/load-driver.ts';
+import { checkSqliteFile } from '../../src/store/sql/node/sqlite-check.ts';
 import { openFileStorage } from '../../src/store/sql/node/file-storage.ts';
 import { builtinSqlite } from '../../src/store/sql/node/sqlite-builtin.ts';
 import { chooseSqlite, loadSqlite } from '../../src/store/sql/node/sqlite-driver.ts';
@@ -46,6 +47,16 @@ test('the version that a message names is the one that is installed', () => {
   const [name = ''] = nativePackages();
   const { version } = loadDriver((require): { version: string } => require(`${name}/package.json`));
   expect(() => chooseSqlite(nativeSqlite, () => undefined)).toThrow(`${name}@${version}`);
+});
+
+test.skipIf(builtinSqlite() === undefined)('a whole database is found whole', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'quark-builtin-'));
+  try {
+    await (await openFileStorage(directory)).close();
+    expect(await checkSqliteFile(join(directory, '.quark', 'quark.db'))).toEqual([]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 });
 
 if (builtinSqlite() !== undefined)

@@ -5,6 +5,7 @@
  *     DEST/chunks/ab/abc...    parts of databases, by SHA-256; snapshots share them
  *     DEST/blobs/ab/abc...     blobs that are files in the store, by SHA-256
  *     DEST/tombstones          what was deleted: see tombstones.ts
+ *     DEST/copy                the database at the moment of a backup under way, where SQLite has no table of pages
  *     DEST/lock                see file-lock.ts
  */
 import { randomBytes } from 'node:crypto';

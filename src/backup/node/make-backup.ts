@@ -175,7 +175,10 @@ class Backup {
     // Most blobs, before the moment begins: while it lasts, the log of the database grows.
     await this.#copyBlobs(await this.#withPages((pages) => pages.read(this.#listBlobs())));
     for (let moments = 1; ; moments++) {
-      const report = await this.#withPages((pages) => this.#copyMoment(pages));
+      const report = await this.#withPages(
+        (pages) => this.#copyMoment(pages),
+        join(this.#folder.path, 'copy'),
+      );
       if (report !== undefined) return report;
       if (moments === MAX_MOMENTS)
         throw new SessionStoreError(
@@ -301,8 +304,8 @@ class Backup {
     return this.#options.hasBucket === true ? none : listBlobFiles;
   }
 
-  async #withPages<T>(work: (pages: DatabasePages) => Promise<T>): Promise<T> {
-    const pages = await openDatabasePages(this.#dbPath);
+  async #withPages<T>(work: (pages: DatabasePages) => Promise<T>, copy?: string): Promise<T> {
+    const pages = await openDatabasePages(this.#dbPath, copy);
     try {
       return await work(pages);
     } finally {

@@ -195,7 +195,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
     const isOver = (): boolean => this.#isClosed || jobs.every(({ isSettled }) => isSettled);
     this.poll();
     if (isOver()) return;
-    this.#await(1);
+    this.#expectAnswers(1);
     const { clock } = this.#config;
     const waitedMs = clock.now() - Math.max(...jobs.map(({ postedMs }) => postedMs));
     const cancel = clock.after(Math.max(0, LATE_MS - waitedMs), () => {
@@ -208,7 +208,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
       if (!isOver()) await this.#waiters.wait();
     }
     cancel();
-    this.#await(-1);
+    this.#expectAnswers(-1);
   }
 
   /** Whether anything was handed over since this was last asked. */
@@ -267,15 +267,15 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
       room,
       describe: (numbers: Float64Array) => codec.describe(call, room.byteOffset, numbers),
       done: (out: Float64Array) => {
-        this.#await(-1);
+        this.#expectAnswers(-1);
         resolve(codec.read(call, out));
       },
       failed: (error: unknown) => {
-        this.#await(-1);
+        this.#expectAnswers(-1);
         reject(error);
       },
     };
-    this.#await(1);
+    this.#expectAnswers(1);
     const posted = ring.post(job);
     if (posted === undefined) {
       this.#runHere(room, job);
@@ -369,7 +369,7 @@ export class RingCrew<C, R> implements StepCrew, StepBatch {
   }
 
   /** Counts what somebody waits for: while there is any, workers keep a process alive. */
-  #await(change: 1 | -1): void {
+  #expectAnswers(change: 1 | -1): void {
     this.#awaited += change;
     if (this.#awaited === 0) {
       this.#cancelTimeout?.();

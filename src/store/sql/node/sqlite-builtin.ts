@@ -23,6 +23,11 @@ type Builtin = {
     options: { readonly enableForeignKeyConstraints: boolean },
   ) => BuiltinDatabase;
   readonly StatementSync: { readonly prototype: object };
+  backup(
+    source: BuiltinDatabase,
+    path: string,
+    options: { readonly rate: number },
+  ): Promise<number>;
 };
 
 /** Undefined where Node has none, or one without rows as arrays (before 22.16). */
@@ -32,6 +37,30 @@ export function builtinSqlite(): SqliteDriver | undefined {
     return undefined;
   return (file) => named(() => new BuiltinConnection(found, file));
 }
+
+/**
+ * Copies a database to a new file, page for page and as of one moment, while others write to it. Node's SQLite has no table of pages
+ * (`sqlite_dbpage`) to read them by.
+ */
+export async function copyByBuiltin(from: string, to: string): Promise<void> {
+  const builtin = quietly(() => process.getBuiltinModule('node:sqlite')) as Builtin;
+  const source = named(
+    () => new builtin.DatabaseSync(from, { enableForeignKeyConstraints: false }),
+  );
+  try {
+    // In one step: in several, a writer would make it begin again.
+    await builtin.backup(source, to, { rate: MOST_PAGES }).catch((error: unknown) =>
+      named(() => {
+        throw error;
+      }),
+    );
+  } finally {
+    source.close();
+  }
+}
+
+/** More pages than a database has. */
+const MOST_PAGES = 2 ** 31 - 1;
 
 /** Node 22 and 24 warn of the module when it is loaded: what is stored with it is plain SQLite. */
 function quietly<T>(load: () => T): T {

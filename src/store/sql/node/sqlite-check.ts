@@ -3,15 +3,11 @@ import { pathToFileURL } from 'node:url';
 import { sql, textCell, type SqlWork } from '../sql-database.ts';
 import { openSqliteForReading } from './sqlite.ts';
 
-/** What is found at most. */
-const MAX_PROBLEMS = 100;
-
-/** What SQLite finds wrong with its pages and indexes; empty when nothing is. */
+/** What SQLite finds wrong with its pages and indexes, 100 problems at most; empty when nothing is. */
 export function* sqliteProblems(): SqlWork<readonly string[]> {
   // As bytes: a damaged database may have names that are not UTF-8, which the driver does not survive as text.
-  const rows = yield sql(
-    `SELECT text(integrity_check) FROM pragma_integrity_check(${MAX_PROBLEMS})`,
-  );
+  // Without a number: newer versions of SQLite take one for the name of a table here.
+  const rows = yield sql('SELECT text(integrity_check) FROM pragma_integrity_check');
   const found = rows.map((row) => textCell(row, 0));
   return found.length === 1 && found[0] === 'ok' ? [] : found;
 }

@@ -56,7 +56,7 @@ export function chooseSqlite(
     const install = `npm install ${name}@${NATIVE_VERSION}`;
     throw new SessionStoreError(
       'failed',
-      `Storing in a folder needs SQLite: Node 22.16 or later has it, and this is Node ${process.versions.node}; its package ${name} could not be loaded (${reasonOf(cause)}). Install it with: ${install}. Or use "memory:" or the address of a Quark service as storage.`,
+      `Storing in a folder needs SQLite: Node 22.16 or later has it, and this is Node ${process.versions.node}; its package ${name} could not be loaded (${reasonOf(cause)}). Install it with: ${install}; a server that is deployed with traced files only, as by "output: 'standalone'" of Next, takes it along by outputFileTracingIncludes: { "/**": ["./node_modules/@libsql/**"] }. Or use "memory:" or the address of a Quark service as storage.`,
       { details: { package: name, install }, cause },
     );
   }

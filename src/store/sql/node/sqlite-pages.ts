@@ -1,9 +1,12 @@
 /**
  * The pages of an SQLite database as of one moment, read while other processes write. They are read through a transaction of
  * SQLite's own (the virtual table `sqlite_dbpage`), so what the log has and the file does not is in them, and no page is of two
- * states. The log cannot be folded into the file for as long as the transaction lasts: close it soon.
+ * states. The log cannot be folded into the file for as long as the transaction lasts: close it soon. The SQLite of Node lacks the
+ * table: a copy is made of the whole database, and read.
  */
 import { existsSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
 import { SessionStoreError } from '../../../base/errors.ts';
 import {
   bytesCell,
@@ -14,6 +17,8 @@ import {
   type SqlRow,
   type SqlWork,
 } from '../sql-database.ts';
+import { copyByBuiltin } from './sqlite-builtin.ts';
+import { sqliteFailure } from './sqlite-errors.ts';
 import { isOnlyRead, openReadOnlySqlite } from './sqlite-read-only.ts';
 import { openSqliteForReading } from './sqlite.ts';
 
@@ -36,9 +41,11 @@ export interface DatabasePages {
 /**
  * Opens a database file of any layout, and fixes the moment. Nothing is migrated or written.
  *
- * @throws {SessionStoreError} `missing`, `corrupt`, `busy`, `failed`
+ * @param copy the path of a file that may be made for the copy, and replaced; removed in the end. Without it, there are no pages where
+ *   SQLite has no table of them
+ * @throws {SessionStoreError} `missing`, `corrupt`, `busy`, `failed`, `full` (the copy)
  */
-export async function openDatabasePages(path: string): Promise<DatabasePages> {
+export async function openDatabasePages(path: string, copy?: string): Promise<DatabasePages> {
   if (!existsSync(path))
     throw new SessionStoreError(
       'missing',
@@ -49,6 +56,10 @@ export async function openDatabasePages(path: string): Promise<DatabasePages> {
     ? await openReadOnlySqlite(path, 'any')
     : await openSqliteForReading(path, path, 'any');
   try {
+    if (copy !== undefined && !(await database.read(hasPageTable))) {
+      await database.close();
+      return await openCopy(path, copy);
+    }
     const facts = await database.read(beginMoment);
     return {
       ...facts,
@@ -64,6 +75,51 @@ export async function openDatabasePages(path: string): Promise<DatabasePages> {
     await database.close();
     throw error;
   }
+}
+
+/** The moment as a copy of the database, which nobody else has open. */
+async function openCopy(path: string, copy: string): Promise<DatabasePages> {
+  await rm(copy, { force: true }); // of one that was killed
+  try {
+    await copyByBuiltin(path, copy);
+    const uri = `${pathToFileURL(copy).href}?mode=ro&immutable=1`;
+    const database = await openSqliteForReading(uri, path, 'any');
+    const facts = await database.read(beginMoment);
+    return {
+      ...facts,
+      read: (work) => database.read(work),
+      pages: (first, count) =>
+        bytesOf(copy, (first - 1) * facts.pageBytes, count * facts.pageBytes),
+      async close() {
+        await database.close();
+        await rm(copy, { force: true });
+      },
+    };
+  } catch (error) {
+    await rm(copy, { force: true });
+    throw sqliteFailure(error, path);
+  }
+}
+
+async function bytesOf(
+  file: string,
+  from: number,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(length);
+  const handle = await open(file);
+  try {
+    const { bytesRead } = await handle.read(bytes, 0, length, from);
+    if (bytesRead < length) throw new Error('Every page up to the count is there.');
+    return bytes;
+  } finally {
+    await handle.close();
+  }
+}
+
+function* hasPageTable(): SqlWork<boolean> {
+  const found = yield sql("SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage'");
+  return found.length > 0;
 }
 
 function* beginMoment(): SqlWork<Pick<DatabasePages, 'pageBytes' | 'pageCount' | 'layout'>> {
