@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRIES } from '../../scripts/entries.mjs';
 import { packPackage } from '../../scripts/pack.mjs';
+import { recordTable } from '../../scripts/record-table.mjs';
 import { root } from '../../scripts/run-program.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -227,19 +228,6 @@ async function rowOf(project, [name, find, work, cannot = {}]) {
   return { name, cells, isFailed: failed.length > 0 };
 }
 
-function record(table) {
-  const file = join(root, 'docs/policy.md');
-  const [begin, end] = ['<!-- runtimes: begin -->', '<!-- runtimes: end -->'];
-  const text = readFileSync(file, 'utf8');
-  const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  const said = `${new Date().toISOString().slice(0, 10)}, commit ${commit.stdout.trim()}:`;
-  const before = text.slice(0, text.indexOf(begin) + begin.length);
-  writeFileSync(file, `${before}\n\n${said}\n\n${table}\n\n${text.slice(text.indexOf(end))}`);
-}
-
 /** Versions are exact, and there is no lock file: it would have to name the binaries of every system. */
 function install() {
   const { status } = spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund'], {
@@ -262,7 +250,7 @@ try {
     ...rows.map(({ name, cells }) => line([name, ...cells])),
   ].join('\n');
   console.log(table);
-  if (process.argv.includes('--record')) record(table);
+  if (process.argv.includes('--record')) recordTable('runtimes', table);
   process.exitCode = rows.some(({ isFailed }) => isFailed) ? 1 : 0;
 } finally {
   rmSync(project, { recursive: true, force: true, maxRetries: 3 });

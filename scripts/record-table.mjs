@@ -1,0 +1,22 @@
+// Writes a table that a command has made to docs/policy.md, between the marks of its name, with the day and the commit.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bin, root } from './run-program.mjs';
+
+/** Replaces the table between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. */
+export function recordTable(name, table) {
+  const file = join(root, 'docs/policy.md');
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const text = readFileSync(file, 'utf8');
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`${file} has lost its marks of ${name}.`);
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const said = `${new Date().toISOString().slice(0, 10)}, commit ${commit.trim()}:`;
+  const before = text.slice(0, from + begin.length);
+  writeFileSync(file, `${before}\n\n${said}\n\n${table}\n\n${text.slice(to)}`);
+  execFileSync(bin('oxfmt'), [file], { cwd: root, shell: process.platform === 'win32' });
+}

@@ -1,0 +1,24 @@
+import { json } from '@sveltejs/kit';
+import { MetricsLogger, openRun, openStorage, startRun } from 'quark-sdk';
+
+const storageDir = process.env.QUARK_DIR ?? 'quark-runs'; // SQLite
+
+export async function POST() {
+  const session = await startRun({ project: 'on-the-server', storageDir });
+  const metrics = new MetricsLogger(session);
+  for (let step = 0; step < 250; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+  await session.endRun();
+  await session.close();
+  return json({ runId: session.runId });
+}
+
+export async function GET({ url }) {
+  const store = await openStorage(storageDir, { create: false });
+  try {
+    const run = await openRun(store, url.searchParams.get('run'));
+    const { values } = await run.readMetricColumns({ metricKey: 'train/loss' });
+    return json({ rows: values.length, last: values.at(-1) });
+  } finally {
+    await store.close();
+  }
+}
