@@ -44,6 +44,7 @@ function described(module, node, name, before) {
   return {
     name,
     file: module.file,
+    nodes: [...(before?.nodes ?? []), node.declaration ?? node],
     isDocumented: before?.isDocumented === true || /[a-z]{3}/i.test(comment ?? ''),
     comments: [
       ...(before?.comments ?? []),
@@ -53,32 +54,52 @@ function described(module, node, name, before) {
   };
 }
 
-/** The exported names of a declaration file: name to its declaration, undefined where it is not found. */
-function exportsOf(file, seen = new Set()) {
-  const names = new Map();
-  if (seen.has(file)) return names;
-  seen.add(file);
+/**
+ * What a declaration file knows by name: its own declarations, and where those come from that it imports.
+ *
+ * @returns `exported` are those of its own that it exports where it declares them
+ */
+function scopeOf(file) {
   const module = parse(file);
   const imported = new Map();
   const local = new Map();
+  const exported = new Map();
   for (const node of module.body) {
     const declaration = node.declaration ?? node;
     if (node.type === 'ImportDeclaration') {
-      for (const specifier of node.specifiers)
-        imported.set(specifier.local.name, node.source.value);
+      for (const { imported: original, local: own } of node.specifiers)
+        imported.set(own.name, { name: original?.name, source: node.source.value });
     } else if (node.type !== 'ExportNamedDeclaration' || node.declaration) {
       for (const name of namesDeclaredBy(declaration)) {
         local.set(name, described(module, node, name, local.get(name)));
-        if (node.declaration) names.set(name, local.get(name));
+        if (node.declaration) exported.set(name, local.get(name));
       }
     }
   }
-  for (const node of module.body) {
+  return { exported, imported, local };
+}
+
+/** The declaration that a name means in a declaration file; undefined where it is of another package or of the language. */
+export function meantBy(file, name) {
+  const { imported, local } = scopeOf(file);
+  const from = imported.get(name);
+  if (from === undefined) return local.get(name);
+  return from.source.startsWith('.')
+    ? exportsOf(target(file, from.source)).get(from.name)
+    : undefined;
+}
+
+/** The exported names of a declaration file: name to its declaration, undefined where it is not found. */
+function exportsOf(file, seen = new Set()) {
+  if (seen.has(file)) return new Map();
+  seen.add(file);
+  const { exported: names, imported, local } = scopeOf(file);
+  for (const node of parse(file).body) {
     if (node.type === 'ExportAllDeclaration') {
       for (const entry of exportsOf(target(file, node.source.value), seen)) names.set(...entry);
     } else if (node.type === 'ExportNamedDeclaration' && !node.declaration) {
       for (const specifier of node.specifiers) {
-        const source = node.source?.value ?? imported.get(specifier.local.name);
+        const source = node.source?.value ?? imported.get(specifier.local.name)?.source;
         const known = source
           ? exportsOf(target(file, source), new Set(seen)).get(specifier.local.name)
           : local.get(specifier.local.name);

@@ -318,3 +318,8 @@ export type { HardClass } from './analysis/batches/hard-classes.ts';
 export type { HardSample } from './analysis/batches/hard-samples.ts';
 export { writtenReportHtml } from './analysis/report/written-html.ts';
 export { writtenReportMarkdown } from './analysis/report/written-markdown.ts';
+export { type Profile as SeriesProfile } from './analysis/signals/profile.ts';
+export { type RoleSettings } from './analysis/signals/metric-keys.ts';
+export { type SeriesPair } from './analysis/signals/roles/role-types.ts';
+export { type RuleOfOneKind } from './analysis/signals/rule.ts';
+export { type JsonSchema } from './schema/shape.ts';

@@ -283,3 +283,4 @@ export type {
   /** @deprecated Import it from `quark-sdk/store`. */ StreamState,
   /** @deprecated Import it from `quark-sdk/store`. */ UpdateResult,
 } from './store/store.ts';
+export { type MetricArrowColumns } from './read/arrow-table.ts';

@@ -75,3 +75,5 @@ export {
   type DoctorReport,
 } from './doctor/node/diagnose.ts';
 export { type DoctorFinding, type FindingSeverity, type Repair } from './doctor/node/finding.ts';
+export { type ServiceCheckOptions } from './doctor/node/check-service.ts';
+export { type UnreadableBackup } from './backup/node/list-backups.ts';

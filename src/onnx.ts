@@ -67,3 +67,4 @@ export {
   type LegacyTrainingOptions,
   type LegacyTrainingSession,
 } from './adapters/onnx/watch/legacy-training.ts';
+export { type LegacySessionOf } from './adapters/onnx/watch/legacy-training.ts';

@@ -130,3 +130,4 @@ export { type NameColumn } from './read/columns/column-cells.ts';
 export { type RecordColumns } from './read/columns.ts';
 export { type BatchDiagnosticRecord } from './records/batch-diagnostic.ts';
 export { type SystemTelemetryRecord } from './records/system-telemetry.ts';
+export { type RunSource } from './read/scan.ts';

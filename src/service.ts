@@ -52,3 +52,17 @@ export {
   type S3Addressing,
   type S3Options,
 } from './store/objects/s3-config.ts';
+export {
+  type AccessBookParts,
+  type ChangeBy,
+  type GrantedSpace,
+} from './service/access/access-book.ts';
+export { type AuditLog } from './service/access/audit-log.ts';
+export { type Principal, type SpaceAddress } from './service/access/principal.ts';
+export { type QuotaBook } from './service/access/quota-book.ts';
+export { type Removal, type RemovalOptions, type RemovalParts } from './service/access/removals.ts';
+export { type Actor, type AuditAct, type AuditRecord } from './service/access/audit-log.ts';
+export { type SqlDatabase, type SqlWork } from './store/sql/sql-database.ts';
+export { type QuotaBookParts } from './service/access/quota-book.ts';
+export { type QuotaUse, type SpaceQuotas } from './store/quotas.ts';
+export { type DatabaseSafety, type SqlAttempt } from './store/sql/sql-database.ts';

@@ -35,3 +35,27 @@ export type {
   TableBatches,
   UpdateResult,
 } from './store/store.ts';
+export {
+  type BlobRanges,
+  type ConnectedStore,
+  type LocalStore,
+  type RunQuestions,
+  type ServedStore,
+} from './store/store.ts';
+export { type BlobSweeps } from './store/blob-sweep.ts';
+export { type DocumentCalls } from './store/documents.ts';
+export { type ProjectRemoval } from './store/deletion.ts';
+export {
+  type BlobDrop,
+  type BlobPage,
+  type DeletedRunSource,
+  type LooseSum,
+  type StoredBlob,
+} from './store/blob-sweep.ts';
+export { type NewSilence, type SilencedAlerts } from './records/shapes/silence.ts';
+export { type IndexFeed } from './store/run-feed.ts';
+export { type TableAnswer, type TableQuestion } from './records/run-question.ts';
+export { type LapsedLease } from './records/shapes/lease.ts';
+export { type RunChanges } from './store/store.ts';
+export { type NearQuota } from './store/quotas.ts';
+export { type IndexFeedState } from './store/run-feed.ts';

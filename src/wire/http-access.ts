@@ -106,7 +106,7 @@ export function openServiceAccess(url: string, options: ServiceAccessOptions = {
 export class ServiceAccess {
   readonly #client: HttpClient;
 
-  /** @param client sends the requests */
+  /** @internal Use `openServiceAccess`. */
   constructor(client: HttpClient) {
     this.#client = client;
   }

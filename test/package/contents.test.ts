@@ -7,6 +7,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { undocumentedNames } from '../../scripts/check-docs.mjs';
+import { unreachableTypes } from '../../scripts/named-types.mjs';
 import { BROWSER_ENTRIES, ENTRIES, subpathsOf } from '../../scripts/entries.mjs';
 import {
   CORE_BUDGET_BYTES,
@@ -664,6 +665,10 @@ describe('exported names', () => {
 
 test('every exported name says what it is for', () => {
   expect(undocumentedNames()).toEqual([]);
+});
+
+test('every type that a public signature names can be imported', () => {
+  expect(unreachableTypes()).toEqual([]);
 });
 
 test('the lock file names the binaries of every platform', () => {

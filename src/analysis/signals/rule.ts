@@ -41,7 +41,7 @@ export type FindingTemplate<M, T extends string> = {
 };
 
 /** A rule with one kind of finding. */
-type RuleOfOneKind<I extends string, T extends string, M> = RuleHead<I, T> & {
+export type RuleOfOneKind<I extends string, T extends string, M> = RuleHead<I, T> & {
   readonly measure: (context: RuleContext<T>) => readonly M[];
   readonly finding: FindingTemplate<M, NoInfer<T>>;
 };

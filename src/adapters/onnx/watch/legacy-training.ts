@@ -50,7 +50,9 @@ export type LegacyTrainingOptions = {
 };
 
 /** The type of the sessions a module makes: `ort.TrainingSession`. */
-type LegacySessionOf<O extends LegacyOrt> = Awaited<ReturnType<O['TrainingSession']['create']>>;
+export type LegacySessionOf<O extends LegacyOrt> = Awaited<
+  ReturnType<O['TrainingSession']['create']>
+>;
 
 /**
  * Opens a session of the training API of onnxruntime-web 1.17 to 1.19 so that it can be observed. The API was taken out
