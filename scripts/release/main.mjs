@@ -147,6 +147,7 @@ const STEPS = [
   ['names', 'no public name is gone that may not be', compareNames],
   ['sizes', 'no bundle has grown unnoticed', compareSizes],
   ['engines', 'Chromium, Firefox and WebKit', runs('test:engines')],
+  ['docs', 'the documentation as a site, its links, its search and axe', runs('docs')],
   ['matrix', 'every bundler builds and runs the packed package', runs('matrix')],
   ['bill', 'the bill of materials', writeBill],
   ['notes', 'the notes of the release', writeNotes],

@@ -1,0 +1,7 @@
+// The pages that are made from the sources of the package, by the name that navigation.json gives their section.
+
+/** Each gives pages: `address`, `title` and `html`, and `depth` and `under` where a page is below another. */
+export const MADE = {
+  reference: () => [],
+  http: () => [],
+};
