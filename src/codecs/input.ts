@@ -18,7 +18,9 @@ export interface InputFile {
 const PIECE_BYTES = 1 << 20;
 
 /**
- * A file that a page was given: dropped on it, or picked. Directories keep their paths.
+ * A file that a page was given, dropped on it or picked, for {@link importRuns}. It is read when the import gets to it.
+ *
+ * @param path with "/" between its parts; default: that in the directory that was picked, else the name of the file
  *
  * @example
  * ```js

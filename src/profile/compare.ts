@@ -34,7 +34,7 @@ export type ProfileComparison = {
 };
 
 /**
- * Compares two profiles by the names of their steps.
+ * Compares two profiles by the names of their steps: how often each came, how long all of them took, and their peaks of memory.
  *
  * @example
  * ```js
@@ -68,7 +68,8 @@ export function compareProfiles(a: Profile, b: Profile): ProfileComparison {
 }
 
 /**
- * The steps of a profile by name, in the order in which they first came.
+ * The steps of a profile by name, in the order in which they first came: how often each came, how long all of them took (milliseconds), and
+ * their peaks of memory (bytes).
  *
  * @example
  * ```js

@@ -21,7 +21,7 @@ export type MetricNotes = {
 };
 
 /**
- * A sample of a scalar metric. Immutable.
+ * A sample of a scalar metric, as `log` and `read` of a logger return it. Immutable.
  *
  * @example
  * ```js

@@ -18,7 +18,7 @@ import { summarize, type RunSummary } from './runs.ts';
 import { checkStore } from '../store/whole-store.ts';
 
 /**
- * Reads one run. Never changes it.
+ * Reads one run, whether it goes on or has ended, and never changes it; made by {@link openRun}.
  *
  * @example
  * ```js

@@ -80,7 +80,7 @@ const MAX_POINTS = 10_000_000;
 const MAX_YAML_DEPTH = 16;
 
 /**
- * Settings as they were given by a program or in a file.
+ * Checks rules of retention that a program or a file gives, and fills in the defaults.
  *
  * @throws {QuarkError} `invalid_input` with field (`rules[2].keepBest.count`), value and rule
  * @example
@@ -112,7 +112,9 @@ export function checkRetention(given: unknown): CheckedSettings {
 }
 
 /**
- * Settings in a text of JSON or YAML. @throws {QuarkError} `invalid_input`
+ * Reads rules of retention from a text of JSON or YAML, checks them, and fills in the defaults.
+ *
+ * @throws {QuarkError} `invalid_input` with field, value and rule, also for a text that is neither
  *
  * @example
  * ```js
@@ -241,7 +243,7 @@ function withoutUndefined<T extends object>(value: T): T {
 }
 
 /**
- * A rule as a sentence, without a full stop.
+ * A rule of retention as a sentence for people, without a full stop.
  *
  * @example
  * ```js

@@ -7,7 +7,8 @@ import type { Store, StoredProject } from '../store/store.ts';
 import { setHandle, type RunHandle } from './run-handle.ts';
 
 /**
- * What modules share of a run: its location, its project, its record. Immutable; `reload()` gives a new one.
+ * The run as loggers and probes are given it: its location, its project, its record at one moment. Immutable; `session.context` is the
+ * present one, and `session.reload()` reads it again.
  *
  * @example
  * ```js

@@ -35,7 +35,7 @@ export type SmoothingKind = (typeof SMOOTHING_KINDS)[number];
 export const MAX_SMOOTHING = 0.99;
 
 /**
- * Whether a text names an axis.
+ * Whether a value names an axis of charts: `step`, `epoch`, `time`, `wall`, or `metric:` and the key of a metric.
  *
  * @example
  * ```js

@@ -260,7 +260,7 @@ class FormulaParser {
 }
 
 /**
- * A key as a formula writes it: in quotes where it has to be.
+ * The key of a metric as a formula writes it: in quotes where it has characters that formulas use, such as a context.
  *
  * @example
  * ```js

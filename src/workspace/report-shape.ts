@@ -49,7 +49,9 @@ export type ReportBlock =
 export type WrittenReport = { readonly title: string; readonly blocks: readonly ReportBlock[] };
 
 /**
- * Reads and checks a report of which nothing is known. @throws {QuarkError} `invalid_input` naming the field
+ * Checks a report of which nothing is known, such as parsed JSON; what a report does not have is left out.
+ *
+ * @throws {QuarkError} `invalid_input` naming the field, such as `report.blocks[2].metric`
  *
  * @example
  * ```js

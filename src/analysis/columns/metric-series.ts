@@ -19,7 +19,7 @@ export type MetricSamples = {
 
 /**
  * A metric from numbers in memory, ordered by step (by epoch, where there are more of these), the last recorded of each
- * place. The arrays are copied where they have to be ordered, and else kept: do not change them afterwards.
+ * position. The arrays are copied where they have to be ordered, and else used as they are: do not change them afterwards.
  *
  * @throws {QuarkError} `invalid_input`
  * @example

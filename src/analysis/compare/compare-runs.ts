@@ -63,7 +63,9 @@ export type CompareOptions = {
 };
 
 /**
- * Compares two runs in memory: imports, a page, files.
+ * Compares two runs in memory, such as imported ones; `ComparisonEngine` compares those of a store.
+ *
+ * @param reference what the first is measured by where `baseline` is true; else the two are equals
  *
  * @throws {QuarkError} `invalid_input` naming the setting
  * @example
@@ -94,7 +96,7 @@ export async function compareColumns(
 }
 
 /**
- * Many runs in memory, in groups of the same configuration but for seeds.
+ * Compares many runs in memory by groups: the runs of a group have the same configuration but for seeds.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
  * @example

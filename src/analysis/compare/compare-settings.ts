@@ -13,7 +13,7 @@ export type SettingRow = {
 };
 
 /**
- * The settings of several runs, by path in alphabetical order.
+ * The settings of several runs side by side, by path in alphabetical order; undefined where a run has no such setting.
  *
  * @example
  * ```js

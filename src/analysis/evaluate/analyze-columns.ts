@@ -66,7 +66,7 @@ export type AnalyzeOptions = {
 };
 
 /**
- * Analyses a run in memory: an import, a page, a file. The same columns give the same result, however the run was cut
+ * Analyses a run in memory, such as an imported one; `AnalyzerEngine` analyses those of a store. The same columns give the same result, however the run was cut
  * into segments.
  *
  * @throws {QuarkError} `invalid_input` naming the setting
@@ -204,7 +204,7 @@ export function alertOf(
 }
 
 /**
- * The evidence of an alert or of a health score as records.
+ * What an alert or a health score was found by, as records: the source, the observed value, the threshold, the steps.
  *
  * @example
  * ```js

@@ -34,7 +34,9 @@ export type RunQuantity = {
 };
 
 /**
- * A setting as one value a run.
+ * A setting as one value a run: a column of a table, an axis of a plot.
+ *
+ * @param path names joined by ".", such as `optimizer.lr`
  *
  * @example
  * ```js
@@ -60,7 +62,9 @@ export function settingQuantity(runs: readonly DescribedRun[], path: string): Ru
 }
 
 /**
- * A metric as one value a run, by its summary.
+ * A metric as one value a run, from the summaries in the run records: no samples are read.
+ *
+ * @param statistic one of {@link METRIC_STATISTICS}; `best` is null where nobody knows which way the metric is better
  *
  * @example
  * ```js
@@ -99,7 +103,8 @@ export function metricQuantity(
 }
 
 /**
- * The quantity of an id, or undefined for an id that names none.
+ * A setting or a metric as one value a run, by an id such as `config.optimizer.lr` or `metrics.val/loss.best`; undefined for an id of another
+ * form.
  *
  * @example
  * ```js

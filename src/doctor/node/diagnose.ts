@@ -1,5 +1,6 @@
 /** Examines a store, a service, or both; and repairs. */
 import { join } from 'node:path';
+import { checkOptionNames } from '../../base/assert.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { invalidInput, isQuarkError, messageOf } from '../../base/errors.ts';
 import { listBucket } from '../../store/objects/open-objects.ts';
@@ -136,9 +137,12 @@ async function repairOnce(
 }
 
 /**
- * Asks a service as a client does.
+ * Checks a service from outside, as a client meets it: whether it answers and takes requests, its version, its clock, and with a key what it
+ * lists. Nothing is changed there; what is wrong is a finding, also that nobody answers.
  *
  * @param url the address of the service
+ * @param options `userKey`: the key to list runs with; `timeoutMs`: for one answer, default 15,000
+ * @throws {QuarkError} `invalid_input` for what is no address, or an unknown option
  * @example
  * ```js
  * import { examineService } from 'quark-sdk/node';
@@ -155,6 +159,9 @@ export async function examineService(
   url: string,
   options: Partial<ServiceCheckOptions> = {},
 ): Promise<{ readonly findings: readonly DoctorFinding[]; readonly runs: number | undefined }> {
+  if (typeof url !== 'string' || !/^https?:/.test(url) || !URL.canParse(url))
+    throw invalidInput('url', url, 'an http: or https: URL');
+  checkOptionNames('options', options, ['timeoutMs', 'userKey']);
   const findings: DoctorFinding[] = [];
   const timeoutMs = options.timeoutMs ?? SERVICE_TIMEOUT_MS;
   const runs = await checkService(url, { ...options, timeoutMs }, (one) => findings.push(one));

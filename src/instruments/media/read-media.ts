@@ -154,7 +154,7 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The content of a medium, checked.
+ * The content of a medium that {@link readMedia} found, with its hash checked: the bytes of an image, samples of sound, a text, a table, ...
  *
  * @throws {SessionStoreError} `missing` or `corrupt`
  * @example

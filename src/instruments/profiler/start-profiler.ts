@@ -8,7 +8,7 @@ import type { ProfilerOptions } from './profiler-options.ts';
 const profilers = new WeakMap<RunHandle, Profiler>();
 
 /**
- * The profiler of a session; made the first time. What `profile: true` of a session does.
+ * The profiler of a session: the one that it has, or a new one. The option `profile: true` of a session does the same.
  *
  * @param options of a new one; default: all defaults
  * @throws {QuarkError} `invalid_input` naming the option; `invalid_run_state` when the run has ended

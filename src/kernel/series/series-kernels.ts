@@ -84,7 +84,6 @@ const FOREIGN_NAMES: ReadonlySet<string> = new Set(['chunkBytes', 'relaxedSimd']
 /**
  * Loads the kernels over series: smoothing, quantiles, outliers, change points, drawing. Workers start with the first call that needs one.
  *
- *
  * @throws {QuarkError} `invalid_input`
  * @example
  * ```js

@@ -41,7 +41,7 @@ export type ServedService = {
 const SEND_TIMEOUT_MS = 2_000;
 
 /**
- * Makes the service and puts it on a port.
+ * Makes a service and puts it on a port of this machine: what `quark serve` does.
  *
  * @throws {QuarkError} `invalid_input` naming the option
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; what the storage reports

@@ -55,7 +55,7 @@ export type ServedStore = {
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /**
- * Serves `store`, reading only unless changes are allowed, and the dashboard. A page finds its store through `quark.json` beside it.
+ * Serves a store over HTTP, with the dashboard where `dashboardDir` is given. Nobody may write unless `changes` allows it. A page finds its store through `quark.json` beside it.
  *
  * @throws {QuarkError} `invalid_input` when an option is wrong
  * @throws {SessionStoreError} `failed` when the port is taken or may not be used; `details.port` says which

@@ -13,7 +13,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const HIDDEN = new Set(['authorization', 'headers', 'userKey']);
 
 /**
- * A logger that hands finished lines to `write`. No line holds more of a key than its name, or steers the terminal that shows it, whatever it was given.
+ * A logger of a service that hands finished lines, a JSON object each, to `write`. No line holds more of a key than its name, or steers the terminal that shows it, whatever it was given.
  *
  * @example
  * ```js

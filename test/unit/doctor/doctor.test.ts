@@ -20,7 +20,11 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { sweepBlobs } from '../../../src/read/blob-sweep.ts';
 import { refreshSketch } from '../../../src/read/curves.ts';
 import { sketchName } from '../../../src/store/curves.ts';
-import { examineStore, type DoctorReport } from '../../../src/doctor/node/diagnose.ts';
+import {
+  examineService,
+  examineStore,
+  type DoctorReport,
+} from '../../../src/doctor/node/diagnose.ts';
 import { TABLES } from '../../../src/records/tables.ts';
 import {
   EventLogger,
@@ -520,3 +524,13 @@ test('whatever bytes are flipped: the doctor finds all that a reader meets, and 
     runs(200),
   );
 }, 280_000);
+
+test.each(['nonsense', 'ftp://quark.example.org', 'http://'])(
+  '%s is no address of a service',
+  async (url) => {
+    await expect(examineService(url)).rejects.toMatchObject({
+      code: 'invalid_input',
+      details: { field: 'url' },
+    });
+  },
+);
