@@ -362,8 +362,18 @@ export interface BlobRanges {
    * and memory stores have it, together with `getBlobRange`.
    *
    * @example
+   * ```js
+   * import { createMemoryStore, TrainingSession } from 'quark-sdk';
+   * import { ArtifactStore } from 'quark-sdk/probes';
+   *
+   * const store = createMemoryStore();
+   * const { sha256 } = await TrainingSession.run({ project: 'digits', storage: store }, (session) =>
+   *   new ArtifactStore(session).store('checkpoint', 'last', new Uint8Array(5000)),
+   * );
    * const size = (await store.blobSize?.(sha256)) ?? 0;
    * const tail = await store.getBlobRange?.(sha256, Math.max(0, size - 1024), size);
+   * console.log(size, tail?.length); // 5000 1024
+   * ```
    *
    * @throws {QuarkError} `invalid_input`
    */
