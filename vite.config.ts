@@ -12,14 +12,15 @@ import {
 import { pagePolicy } from './src/service/node/page-policy.ts';
 import { CHROMIUM_ARGS, WEBGL_ARGS, WEBGPU_ARGS, findChromium } from './scripts/chromium.mjs';
 import { ENTRIES, sourceOf } from './scripts/entries.mjs';
+import { modulesOf, pageChunks } from './scripts/page-chunks.ts';
+import { httpStoreAtStart, pageSeams, preloadsInPages } from './scripts/page-plugins.ts';
 import { pureInitialisers } from './scripts/pure-initialisers.ts';
+import { statementLines } from './scripts/statement-lines.ts';
 import {
-  httpStoreAtStart,
   inlineWorker,
   inChunks,
   librarySeams,
   oneFile,
-  pageSeams,
   sourceSeams,
 } from './scripts/vite-plugins.ts';
 
@@ -70,11 +71,12 @@ const CHUNKS = [
 
 /**
  * dist/: plain modules side by side, because the worker's URL is relative to the file that names it. The browser
- * entries carry all they need; what only Node uses stays an import. Left unminified: the user's bundler does that, and
- * minifying would drop the comments by which bundlers know what to leave alone.
+ * entries carry all they need; what only Node uses stays an import. Without white space and with short names of variables, as
+ * a third of the package were those; names of functions and classes stay, a statement is a line, and so do the comments by which
+ * bundlers know what to leave alone. The user's bundler does the rest.
  */
 const library: ViteUserConfig = {
-  plugins: [inlineWorker(), librarySeams(), pureInitialisers(), oneFile()],
+  plugins: [inlineWorker(), librarySeams(), pureInitialisers(), statementLines(), oneFile()],
   publicDir: false,
   build: {
     target: 'es2022',
@@ -106,6 +108,11 @@ const library: ViteUserConfig = {
         /^@modelcontextprotocol\//,
       ],
       output: {
+        minify: {
+          compress: false,
+          mangle: { keepNames: true },
+          codegen: { removeWhitespace: true },
+        },
         // Documentation is in the declarations; what bundlers and lawyers read stays.
         comments: { annotation: true, jsdoc: false, legal: true },
         chunkFileNames: ({ name }) => `chunk-${name.replace(/^_virtual_quark-/, '')}-[hash].js`,
@@ -136,43 +143,26 @@ const policyInPage = (): Plugin => ({
   ],
 });
 
-/** What the list of runs needs comes in one request: cut along what other views share with it, it would be fifty. */
-const LIST = { name: 'list', tags: ['$initial' as const], test: /^(?!.*[\\/]quark-run\.ts$)/ };
-
-/** Of code that several views share: what reads and thins the samples of a run. One chunk, as most views need all of it. */
-const READING = {
-  name: 'reading',
-  test: /\/(?:src\/(?:base|codecs\/(?:arrow|packed)|kernel\/series\/draw|read|records|schema|segment)|dashboard\/series)\//,
-  minShareCount: 3,
-};
-
-/** What the page of a run begins with, and charts, which other views share: two chunks, where cut along who shares what there were forty. */
-const CHARTS = {
-  name: 'charts',
-  test: /\/(?:dashboard\/(?:charts|theme|workspace)|uplot)\//,
-  minShareCount: 2,
-};
-const RUN = {
-  name: 'run',
-  test: /\/dashboard\/(?:run\/(?:facts|feed|header|metrics)\/|run\/run-|run\/tabs|parts\/markdown|changes|worker\/(?:start|import-client|offered))/,
-};
-
 /**
  * The demo is a user of the package, of its public entries alone. It is built from the source of the package, not from dist/, whose
- * entries are chunks that cannot be cut: the list of runs would load what only the training page uses. The workers are those of dist/.
+ * entries are chunks that cannot be cut: the list of runs would load what only the training page uses. Its workers share
+ * chunks with it: `groups` says which.
  */
-const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
+const demo = (
+  command: 'build' | 'serve',
+  groups: ReturnType<typeof pageChunks> = [],
+  started?: Set<string>,
+): ViteUserConfig => ({
   root: here('./demo'),
   base: './',
   resolve: { alias: sourceAlias },
-  plugins: [
-    inlineWorker(),
-    ...(command === 'serve' ? [sourceSeams()] : [pageSeams(), httpStoreAtStart(), policyInPage()]),
-  ],
+  plugins:
+    command === 'serve'
+      ? [inlineWorker(), sourceSeams()]
+      : [pageSeams(started), preloadsInPages(), httpStoreAtStart(), policyInPage()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   server: { headers },
   preview: { headers },
-  worker: { format: 'es', plugins: () => [inlineWorker(), pageSeams()] },
   build: {
     target: 'es2022',
     outDir: here('./dist/demo'),
@@ -185,7 +175,8 @@ const demo = (command: 'build' | 'serve'): ViteUserConfig => ({
         // Other pages name it: `<script type="module" src="https://.../quark-run.js">`.
         entryFileNames: ({ name }) =>
           name === 'quark-run' ? 'quark-run.js' : 'assets/[name]-[hash].js',
-        codeSplitting: { groups: [LIST, READING, CHARTS, RUN] },
+        chunkFileNames: ({ name }) => `assets/${name.replace(/~.*/, '')}-[hash].js`,
+        codeSplitting: { groups },
       },
     },
     emptyOutDir: true,
@@ -334,9 +325,13 @@ async function tests(): Promise<ViteUserConfig> {
   };
 }
 
-const config: ViteUserConfigFnPromise = defineConfig(({ command, mode }) => {
+const config: ViteUserConfigFnPromise = defineConfig(async ({ command, mode }) => {
   if (process.env['VITEST']) return tests();
-  return Promise.resolve(mode === 'demo' ? demo(command) : library);
+  if (mode !== 'demo') return library;
+  if (command === 'serve') return demo(command);
+  const started = new Set<string>();
+  const list = await modulesOf('index', demo(command));
+  return demo(command, pageChunks(list, started), started);
 });
 
 export default config;

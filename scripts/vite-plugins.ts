@@ -6,11 +6,10 @@
 // and one module, `virtual:quark-inline-worker`, whose default export is the worker's whole text; all but the last seam
 // once for each worker of the table below. The program of a process has the module alone. Loaded as source, the seams of the workers stay undefined and the kernels
 // start their workers from that text.
-import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin, type Rolldown } from 'vite';
 
-const here = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+export const here = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 type WorkerSpec = {
   readonly entry: string;
@@ -21,7 +20,7 @@ type WorkerSpec = {
   readonly urlSeam: string;
 };
 
-const WORKERS: readonly WorkerSpec[] = [
+export const WORKERS: readonly WorkerSpec[] = [
   {
     entry: 'worker/kernel-worker.ts',
     file: 'worker.js',
@@ -73,7 +72,7 @@ const PROGRAMS: readonly Pick<WorkerSpec, 'entry' | 'inlineId'>[] = [
 const INLINED = [...WORKERS, ...PROGRAMS];
 
 /** What a page has instead of the parts of Node. */
-const NO_NODE = `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
+export const NO_NODE = `Promise.reject(new Error('The Node entry was asked for in a browser.'))`;
 
 /** The URL of a file beside this one, spelled so that no bundler follows it. */
 const hidden = (name: string): string =>
@@ -144,26 +143,6 @@ export function sourceSeams(): Plugin {
   };
 }
 
-/** Fills the seams of the source that the page is built from, before Vite looks for the workers that it names. */
-export function pageSeams(): Plugin {
-  return {
-    name: 'quark:page-seams',
-    enforce: 'pre',
-    transform(code, id) {
-      if (!id.startsWith(here('src/')) || !code.includes('__QUARK_')) return undefined;
-      let filled = code.replaceAll('__QUARK_IMPORT_NODE__()', NO_NODE);
-      for (const { file, newSeam } of WORKERS) {
-        const path = relative(dirname(id), here(`dist/${file}`));
-        filled = filled.replaceAll(
-          newSeam,
-          `new Worker(new URL('${path}', import.meta.url), { type: 'module' })`,
-        );
-      }
-      return { code: filled, map: null };
-    },
-  };
-}
-
 /** \`dist/quark.min.js\`: recording in one file, which starts its workers from the texts that it has. */
 export function oneFile(): Plugin {
   return {
@@ -216,27 +195,6 @@ function withoutFiles(): Plugin {
   };
 }
 
-/** How the package loads the store over HTTP where it is asked for. */
-const HTTP_STORE =
-  "const { openHttpStorage } = await loadStore(async () => import('../wire/http-store.ts'));";
-
-/** Puts the store over HTTP beside what opens stores: a page that comes from a server needs it before its first row. */
-export function httpStoreAtStart(): Plugin {
-  return {
-    name: 'quark:http-store-at-start',
-    enforce: 'pre',
-    transform(code, id) {
-      if (id !== here('src/location/open-storage.ts')) return undefined;
-      if (!code.includes(HTTP_STORE)) this.error(`${id} no longer has: ${HTTP_STORE}`);
-      const rest = code.replace(HTTP_STORE, '');
-      return {
-        code: `import { openHttpStorage } from '../wire/http-store.ts';\n${rest}`,
-        map: null,
-      };
-    },
-  };
-}
-
 /**
  * Fills the seams of the library, and puts the workers' files beside it. The text of a page's worker is written after all
  * of Vite's own transforms and in the one spelling that bundlers recognise. Those of Node go through a variable on purpose:
@@ -270,10 +228,12 @@ export function librarySeams(): Plugin {
 }
 
 /** Where rolldown asks which chunk a module goes to. */
-type ModuleGraph = {
-  getModuleInfo(
-    id: string,
-  ): { readonly importedIds: readonly string[]; readonly isEntry: boolean } | null;
+export type ModuleGraph = {
+  getModuleInfo(id: string): {
+    readonly importedIds: readonly string[];
+    readonly dynamicallyImportedIds: readonly string[];
+    readonly isEntry: boolean;
+  } | null;
 };
 
 /** A chunk, and the modules whose static imports it has: all of them, or those that other modules reach statically as well. */
@@ -313,15 +273,24 @@ function firstNeed(chunks: readonly ChunkRoots[], graph: ModuleGraph): ReadonlyM
   return found;
 }
 
-/** Some modules and what they import statically. */
-function importedBy(roots: readonly string[], graph: ModuleGraph): ReadonlySet<string> {
+/** Some modules and what they import statically; and dynamically, with `withDynamic`. */
+export function importedBy(
+  roots: readonly string[],
+  graph: ModuleGraph,
+  withDynamic = false,
+): ReadonlySet<string> {
   const found = new Set(roots);
   const waiting = [...roots];
-  for (let id = waiting.pop(); id !== undefined; id = waiting.pop())
-    for (const imported of graph.getModuleInfo(id)?.importedIds ?? [])
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const module = graph.getModuleInfo(id);
+    for (const imported of [
+      ...(module?.importedIds ?? []),
+      ...(withDynamic ? (module?.dynamicallyImportedIds ?? []) : []),
+    ])
       if (!found.has(imported)) {
         found.add(imported);
         waiting.push(imported);
       }
+  }
   return found;
 }
