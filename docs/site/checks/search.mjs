@@ -7,6 +7,7 @@ const KNOWN = [
   ['quotas', /^(?:service|http|operations)/],
   ['lease', /^(?:recording|glossary|sync|http|concepts)/],
   ['restore backup', /^(?:operations|cli|guides)/],
+  ['logColumns', /^reference\/quark-sdk\/MetricsLogger\.html#logColumns$/],
   ['tensorbord', /./],
 ];
 const FIRST = 5;

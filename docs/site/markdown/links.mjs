@@ -36,6 +36,8 @@ function documentMeant(file) {
  */
 export function linkTurner(files, from) {
   return (link) => {
+    // Generators name pages by their address.
+    if (link.startsWith('site:')) return { href: linkBetween(from.address, link.slice(5)) };
     const file = fileMeant(from.file, link);
     if (file === undefined) return { href: link };
     const meant = documentMeant(file);

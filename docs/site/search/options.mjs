@@ -10,6 +10,6 @@ export function wordsOf(text) {
 
 export const SEARCH_OPTIONS = {
   fields: ['title', 'heading', 'text'],
-  storeFields: ['title', 'heading', 'address', 'section', 'excerpt', 'isLate'],
+  storeFields: ['title', 'heading', 'address', 'section', 'excerpt', 'weight'],
   tokenize: wordsOf,
 };

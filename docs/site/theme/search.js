@@ -5,6 +5,8 @@
   const base = document.body.dataset.base;
   const MOST = 30;
   const AROUND = 70;
+  /** A name of the package, as code has it: then its own page comes first. */
+  const isName = /[a-z][A-Z]|[A-Z][a-z]+[A-Z]|[A-Z]_[A-Z]/;
 
   const dialog = document.createElement('dialog');
   dialog.className = 'search';
@@ -25,7 +27,8 @@
       prefix: (term) => term.length > 1,
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       weights: { prefix: 0.5, fuzzy: 0.15 },
-      boostDocument: (_id, _term, { isLate }) => (isLate ? 0.35 : 1),
+      boostDocument: (_id, _term, { section, weight }) =>
+        section === 'Reference' && isName.test(words) ? 1 : weight,
       combineWith,
     });
 
