@@ -3,7 +3,7 @@
  * Gradients of the training graph are compared with central differences of this.
  */
 import type { Attributes } from '../../src/adapters/onnx/file/onnx-writer.ts';
-import type { ForwardNode } from '../../src/adapters/onnx/train/op-rule.ts';
+import type { ForwardNode } from '../../src/adapters/onnx/train/graph/op-rule.ts';
 
 /** A tensor in float64, row-major. */
 export type RefTensor = { readonly shape: readonly number[]; readonly data: Float64Array };
@@ -61,7 +61,7 @@ const num = (attributes: Attributes, name: string, fallback: number): number => 
 };
 const ints = (attributes: Attributes, name: string): readonly number[] | undefined => {
   const value = attributes[name];
-  return typeof value === 'object' && !('float' in value) ? value : undefined;
+  return Array.isArray(value) ? value : undefined;
 };
 
 /** Abramowitz and Stegun 7.1.5: the power series, exact enough for |x| below 4. */

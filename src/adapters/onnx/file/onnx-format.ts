@@ -41,8 +41,10 @@ export const ATTRIBUTE_FLOAT = 1;
 export const ATTRIBUTE_INT = 2;
 export const ATTRIBUTE_STRING = 3;
 export const ATTRIBUTE_TENSOR = 4;
+export const ATTRIBUTE_GRAPH = 5;
 export const ATTRIBUTE_FLOATS = 6;
 export const ATTRIBUTE_INTS = 7;
+export const ATTRIBUTE_STRINGS = 8;
 
 /** Protocol buffers end at 2 GiB, and so do ONNX files; larger models keep their weights in other files. */
 export const MAX_MODEL_BYTES = 2 ** 31 - 1;

@@ -1,17 +1,30 @@
 /** Writes ONNX messages: nodes, constants, described tensors, models. */
 import {
   ATTRIBUTE_FLOAT,
+  ATTRIBUTE_FLOATS,
+  ATTRIBUTE_GRAPH,
   ATTRIBUTE_INT,
   ATTRIBUTE_INTS,
   ATTRIBUTE_STRING,
+  ATTRIBUTE_STRINGS,
   ELEMENT_TYPES,
   type ElementType,
   type OnnxDimension,
 } from './onnx-format.ts';
 import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 
-/** The value of an attribute: integers are `int` and `ints`; a float is marked, since 1 and 1.0 are one in JavaScript. */
-export type AttributeValue = number | readonly number[] | string | { readonly float: number };
+/**
+ * The value of an attribute: integers are `int` and `ints`; floats are marked, since 1 and 1.0 are one in JavaScript. `graph` is a
+ * graph of its own, as Scan has one.
+ */
+export type AttributeValue =
+  | number
+  | readonly number[]
+  | string
+  | { readonly float: number }
+  | { readonly floats: readonly number[] }
+  | { readonly strings: readonly string[] }
+  | { readonly graph: ByteWriter };
 
 /** Attributes of a node by name. */
 export type Attributes = Readonly<Record<string, AttributeValue>>;
@@ -37,6 +50,15 @@ function attribute(name: string, value: AttributeValue): ByteWriter {
   if (typeof value === 'number') return message.integer(3, value).integer(20, ATTRIBUTE_INT);
   if (typeof value === 'string') return message.text(4, value).integer(20, ATTRIBUTE_STRING);
   if ('float' in value) return message.float(2, value.float).integer(20, ATTRIBUTE_FLOAT);
+  if ('graph' in value) return message.part(6, value.graph).integer(20, ATTRIBUTE_GRAPH);
+  if ('floats' in value) {
+    for (const item of value.floats) message.float(7, item);
+    return message.integer(20, ATTRIBUTE_FLOATS);
+  }
+  if ('strings' in value) {
+    for (const item of value.strings) message.text(9, item);
+    return message.integer(20, ATTRIBUTE_STRINGS);
+  }
   for (const item of value) message.integer(8, item);
   return message.integer(20, ATTRIBUTE_INTS);
 }
@@ -66,17 +88,22 @@ export function valueInfoMessage(
 /** A TensorProto. The machine is taken to be little-endian, as everything WebAssembly runs on is. */
 export function tensorMessage(
   name: string,
-  data: Float32Array | Int32Array | BigInt64Array,
+  data: Float32Array | Int32Array | BigInt64Array | Uint8Array,
   shape: readonly number[],
 ): ByteWriter {
   const message = new ByteWriter();
   for (const size of shape) message.integer(1, size);
-  const type =
-    data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'int64';
   return message
-    .integer(2, ELEMENT_TYPES[type])
+    .integer(2, ELEMENT_TYPES[typeOf(data)])
     .text(8, name)
     .part(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+}
+
+/** Bytes are booleans: nothing else is written with eight bits. */
+function typeOf(data: Float32Array | Int32Array | BigInt64Array | Uint8Array): ElementType {
+  if (data instanceof Float32Array) return 'float32';
+  if (data instanceof Int32Array) return 'int32';
+  return data instanceof BigInt64Array ? 'int64' : 'bool';
 }
 
 /** A whole model of one operator set. */

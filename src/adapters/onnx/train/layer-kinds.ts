@@ -1,5 +1,5 @@
 /** The kinds of layers a network may have, and what each may be told. */
-import type { TensorShape } from './graph-builder.ts';
+import type { TensorShape } from './graph/graph-builder.ts';
 
 /** Activations of {@link OnnxLayer}. */
 export const ONNX_ACTIVATIONS = [

@@ -1,7 +1,7 @@
 /** A network from an ONNX file, for training: its float32 constants become parameters, its operators get gradients. */
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { TensorShape } from './graph-builder.ts';
+import type { TensorShape } from './graph/graph-builder.ts';
 import { layerNames } from '../watch/instrument.ts';
 import type {
   Network,
@@ -20,7 +20,7 @@ import type {
 } from '../file/onnx-format.ts';
 import { readOnnxModel, tensorNumbers } from '../file/onnx-reader.ts';
 import type { Attributes, AttributeValue } from '../file/onnx-writer.ts';
-import type { ForwardNode } from './op-rule.ts';
+import type { ForwardNode } from './graph/op-rule.ts';
 
 /** How a file is made a network. */
 export type NetworkImportOptions = {

@@ -8,7 +8,7 @@ import {
 } from '../../../base/assert.ts';
 import { invalidInput } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { TensorShape } from './graph-builder.ts';
+import type { TensorShape } from './graph/graph-builder.ts';
 import {
   ACTIVATION_OPS,
   LAYER_OPTIONS,
@@ -28,9 +28,9 @@ import type {
   NetworkParameter,
   NetworkState,
 } from './network.ts';
-import { rowCount } from './ops-matrix.ts';
+import { rowCount } from './rules/shapes.ts';
 import type { Attributes } from '../file/onnx-writer.ts';
-import type { ForwardNode } from './op-rule.ts';
+import type { ForwardNode } from './graph/op-rule.ts';
 
 /** @throws {QuarkError} `invalid_input` naming the layer and the field */
 export function networkOfLayers(model: OnnxLayersModel): Network {

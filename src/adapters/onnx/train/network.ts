@@ -1,14 +1,12 @@
 /** A network as the training graph is made from it: operations in order, parameters, and where its layers end. */
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { ParameterRole } from '../../../records/literals.ts';
-import type { GraphBuilder, TensorShape } from './graph-builder.ts';
+import type { GraphBuilder, TensorShape } from './graph/graph-builder.ts';
 import type { ElementType } from '../file/onnx-format.ts';
-import type { Backward, ForwardNode, GraphMode, OpRule, OpRuleContext } from './op-rule.ts';
-import { ELEMENTWISE_RULES } from './ops-elementwise.ts';
-import { MATRIX_RULES } from './ops-matrix.ts';
-import { NORMALISATION_RULES } from './ops-normalisation.ts';
-import { WINDOW_RULES } from './ops-window.ts';
-import { sizesOfNode } from './size-ops.ts';
+import type { ForwardNode, GraphMode, OpRuleContext } from './graph/op-rule.ts';
+import { Tape } from './graph/tape.ts';
+import { RULES } from './rules/all.ts';
+import { sizesOfNode } from './graph/size-ops.ts';
 
 /** An input of the network or a target of its loss. */
 export type NetworkInput = {
@@ -54,6 +52,13 @@ export type NetworkConstant = {
   readonly data: readonly number[];
 };
 
+/** An input that a run fills with noise, as dropout does: 0 with the probability `rate`, 1 / (1 - rate) elsewhere. */
+export type NetworkNoise = {
+  readonly name: string;
+  readonly shape: TensorShape;
+  readonly rate: number;
+};
+
 /** A network without its loss. */
 export type Network = {
   readonly inputs: readonly NetworkInput[];
@@ -66,13 +71,6 @@ export type Network = {
   readonly constants: readonly NetworkConstant[];
 };
 
-const RULES: Readonly<Record<string, OpRule>> = {
-  ...ELEMENTWISE_RULES,
-  ...MATRIX_RULES,
-  ...WINDOW_RULES,
-  ...NORMALISATION_RULES,
-};
-
 /** Operators that can be trained through. */
 export const TRAINABLE_OPS: readonly string[] = Object.keys(RULES).sort();
 
@@ -83,9 +81,9 @@ export class EmittedNetwork {
   readonly #constants: ReadonlyMap<string, NetworkConstant>;
   /** Sizes that were computed from shapes. */
   readonly #sizes = new Map<string, TensorShape>();
-  readonly #steps: { readonly node: ForwardNode; readonly backward: Backward }[] = [];
-  /** Values whose gradients lead to a parameter that is trained. */
-  readonly #wanted = new Set<string>();
+  readonly #tape: Tape;
+  /** Inputs that a run fills with noise. */
+  readonly noise: NetworkNoise[] = [];
   /** New values of running means and variances, by the name of the state. */
   readonly stateUpdates = new Map<string, string>();
 
@@ -96,14 +94,21 @@ export class EmittedNetwork {
       g,
       mode,
       constant: (name) => {
-        const constant = this.#constants.get(name);
+        const constant = this.#context.constantOrNone(name);
         if (constant === undefined) throw notConstant(name);
-        return constant.data;
+        return constant;
       },
+      constantOrNone: (name) =>
+        this.#constants.get(name)?.data ?? wholeSizes(this.#sizes.get(name)),
       sizes: (name) => this.#sizesOf(name) ?? this.#context.constant(name),
       setState: (name, updated) => this.stateUpdates.set(name, updated),
+      noise: (like, rate) => this.#addNoise(like, rate),
     };
-    for (const { name, isTrainable } of network.parameters) if (isTrainable) this.#wanted.add(name);
+    this.#tape = new Tape(
+      this.#context,
+      RULES,
+      network.parameters.flatMap(({ name, isTrainable }) => (isTrainable ? [name] : [])),
+    );
     for (const node of network.nodes) this.emit(node);
   }
 
@@ -117,8 +122,7 @@ export class EmittedNetwork {
       this.#sizes.set(node.output, sizes);
       return;
     }
-    const rule = Object.hasOwn(RULES, node.op) ? RULES[node.op] : undefined;
-    if (rule === undefined) {
+    if (!this.#tape.knows(node.op)) {
       throw new QuarkError(
         'unsupported',
         `${node.op} "${node.output}" cannot be trained through. Operators that can be: ${TRAINABLE_OPS.join(', ')}.`,
@@ -127,8 +131,7 @@ export class EmittedNetwork {
     }
     for (const [index, name] of node.inputs.entries())
       if (index === 0 || !SETTING_OPS.has(node.op)) this.#declare(name);
-    this.#steps.push({ node, backward: rule(this.#context, node) });
-    if (node.inputs.some((name) => this.#wanted.has(name))) this.#wanted.add(node.output);
+    this.#tape.emit(node);
   }
 
   /**
@@ -136,20 +139,14 @@ export class EmittedNetwork {
    * has the parameters' and the layers' outputs by name.
    */
   gradients(loss: string): Map<string, string> {
-    const g = this.#g;
-    const found = new Map<string, string>([[loss, g.scalar(1)]]);
-    for (const { node, backward } of [...this.#steps].reverse()) {
-      const dy = found.get(node.output);
-      const wants = node.inputs.map((name) => this.#wanted.has(name));
-      if (dy === undefined || !wants.includes(true)) continue;
-      for (const [index, gradient] of backward(dy, wants).entries()) {
-        const input = node.inputs[index];
-        if (gradient === null || input === undefined || wants[index] !== true) continue;
-        const before = found.get(input);
-        found.set(input, before === undefined ? gradient : g.add(before, gradient));
-      }
-    }
-    return found;
+    return this.#tape.gradients(new Map([[loss, this.#g.scalar(1)]]));
+  }
+
+  #addNoise(like: string, rate: number): string {
+    const shape = this.#g.shape(like);
+    const name = this.#g.input(this.#g.fresh('noise'), 'float32', shape);
+    this.noise.push({ name, shape, rate });
+    return name;
   }
 
   #sizesOf(name: string): TensorShape | undefined {
@@ -163,6 +160,8 @@ export class EmittedNetwork {
     if (constant === undefined || this.#g.has(name)) return;
     const { type, shape, data } = constant;
     if (type === 'int64') this.#g.longs(data, shape, name);
+    else if (type === 'int32') this.#g.int32s(data, shape, name);
+    else if (type === 'bool') this.#g.booleans(data, shape, name);
     else this.#g.floats(Float32Array.from(data), shape, name);
   }
 }
@@ -170,11 +169,29 @@ export class EmittedNetwork {
 /** Operators whose further inputs are settings, which the rules write into the graph themselves. */
 const SETTING_OPS: ReadonlySet<string> = new Set([
   'Clip',
+  'CumSum',
+  'Dropout',
+  'Expand',
+  'Pad',
+  'ReduceL1',
+  'ReduceL2',
+  'ReduceLogSum',
+  'ReduceLogSumExp',
+  'ReduceMax',
   'ReduceMean',
+  'ReduceMin',
+  'ReduceProd',
   'ReduceSum',
+  'ReduceSumSquare',
   'Reshape',
+  'Resize',
+  'Slice',
+  'Split',
   'Squeeze',
+  'Tile',
+  'TopK',
   'Unsqueeze',
+  'Upsample',
 ]);
 
 /** Emits the forward pass of a network whose inputs have been declared. */
@@ -207,6 +224,10 @@ export function declareFinished(
     g.floats(data, shape, name);
   }
 }
+
+/** Sizes of which a run decides none. */
+const wholeSizes = (sizes: TensorShape | undefined): readonly number[] | undefined =>
+  sizes?.every((size) => typeof size === 'number') === true ? sizes : undefined;
 
 const notConstant = (name: string): QuarkError =>
   new QuarkError('unsupported', `"${name}" has to be a constant for training; it is computed.`, {

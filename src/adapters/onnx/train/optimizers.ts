@@ -1,7 +1,7 @@
 /** Optimizers as nodes of the training graph. */
 import { checkLiteral, checkOptionNames, checkFlag } from '../../../base/assert.ts';
 import { invalidInput } from '../../../base/errors.ts';
-import type { GraphBuilder } from './graph-builder.ts';
+import type { GraphBuilder } from './graph/graph-builder.ts';
 import type { NetworkParameter } from './network.ts';
 
 /** How parameters follow their gradients. The learning rate can be set anew at each step. */

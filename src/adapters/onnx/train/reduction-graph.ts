@@ -9,7 +9,7 @@ import type {
   TensorSummary,
 } from '../../../instruments/probes/model-source.ts';
 import { sampleTensor } from '../../../kernel/tensor/sampling.ts';
-import { GraphBuilder } from './graph-builder.ts';
+import { GraphBuilder } from './graph/graph-builder.ts';
 
 /** One reduction: of a tensor, of a difference, or the angle between two. Tensors are given by their number. */
 export type Reduction =

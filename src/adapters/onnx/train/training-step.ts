@@ -6,7 +6,7 @@ import { checkLiteral, checkOptionNames } from '../../../base/assert.ts';
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import type { LayerInfo } from '../../../instruments/probes/model-source.ts';
 import { layerFilter, type LayerFilterConfig } from '../../../instruments/probes/layer-filter.ts';
-import { GraphBuilder, type TensorShape } from './graph-builder.ts';
+import { GraphBuilder, type TensorShape } from './graph/graph-builder.ts';
 import type { OnnxLayersModel } from './layer-kinds.ts';
 import {
   declareFinished,

@@ -1,49 +1,8 @@
-/** Elementwise operators and activations. Formulas are the derivatives of ONNX's definitions. */
-import type { GraphBuilder } from './graph-builder.ts';
-import { NodeReader, type OpRule } from './op-rule.ts';
-
-const add: OpRule = ({ g }, { inputs: [a = '', b = ''], output }) => {
-  g.binary('Add', a, b, output);
-  return (dy) => [g.sumTo(dy, g.shape(a)), g.sumTo(dy, g.shape(b))];
-};
-
-const sub: OpRule = ({ g }, { inputs: [a = '', b = ''], output }) => {
-  g.binary('Sub', a, b, output);
-  return (dy, [, wantsB]) => [
-    g.sumTo(dy, g.shape(a)),
-    wantsB === true ? g.sumTo(g.unary('Neg', dy), g.shape(b)) : null,
-  ];
-};
-
-const mul: OpRule = ({ g }, { inputs: [a = '', b = ''], output }) => {
-  g.binary('Mul', a, b, output);
-  return (dy, [wantsA, wantsB]) => [
-    wantsA === true ? g.sumTo(g.mul(dy, b), g.shape(a)) : null,
-    wantsB === true ? g.sumTo(g.mul(dy, a), g.shape(b)) : null,
-  ];
-};
-
-const div: OpRule = ({ g }, { inputs: [a = '', b = ''], output }) => {
-  g.binary('Div', a, b, output);
-  return (dy, [wantsA, wantsB]) => {
-    const da = g.div(dy, b);
-    return [
-      wantsA === true ? g.sumTo(da, g.shape(a)) : null,
-      wantsB === true ? g.sumTo(g.unary('Neg', g.mul(da, output)), g.shape(b)) : null,
-    ];
-  };
-};
-
-/** x to a constant power. */
-const pow: OpRule = (context, node) => {
-  const { g } = context;
-  const [x = '', exponent = ''] = node.inputs;
-  const [p, ...more] = context.constant(exponent);
-  if (p === undefined || more.length > 0)
-    throw new NodeReader(node).unsupported('the exponent is not one number');
-  g.binary('Pow', x, exponent, node.output);
-  return (dy) => [g.mul(dy, g.scale(g.binary('Pow', x, g.scalar(p - 1)), p)), null];
-};
+/** Activations and other functions of one number. Formulas are the derivatives of ONNX's definitions. */
+import type { GraphBuilder } from '../graph/graph-builder.ts';
+import { composed } from '../graph/tape.ts';
+import { noGradient, NodeReader, type OpRule } from '../graph/op-rule.ts';
+import { ARITHMETIC_RULES, between } from './arithmetic.ts';
 
 /** The slope at each element, from the input and the output. */
 type Slope = (g: GraphBuilder, x: string, y: string, node: NodeReader) => string;
@@ -66,6 +25,7 @@ function pointwise(slope: Slope, names: Readonly<Record<string, number>> = {}): 
 
 const oneMinus = (g: GraphBuilder, a: string): string => g.sub(g.scalar(1), a);
 const square = (g: GraphBuilder, a: string): string => g.mul(a, a);
+const overRoot = (g: GraphBuilder, a: string): string => g.unary('Reciprocal', g.unary('Sqrt', a));
 
 /** `slope` where x > 0, `otherwise` elsewhere. */
 function bySign(g: GraphBuilder, x: string, slope: number, otherwise: string): string {
@@ -73,38 +33,40 @@ function bySign(g: GraphBuilder, x: string, slope: number, otherwise: string): s
   return g.add(g.scale(positive, slope), g.mul(oneMinus(g, positive), otherwise));
 }
 
-/** 1 where `low` < x < `high`, 0 elsewhere. */
-function between(g: GraphBuilder, x: string, low: number, high: number): string {
-  return g.mul(g.greater(x, g.scalar(low)), g.greater(g.scalar(high), x));
-}
-
 const LEAKY_RELU = { alpha: 0.01 };
 const ELU = { alpha: 1 };
 const SELU = { alpha: 1.6732632, gamma: 1.050701 };
 const HARD_SIGMOID = { alpha: 0.2, beta: 0.5 };
 
-/** min and max are inputs from operator set 11 on, attributes before. */
-const clip: OpRule = (context, node) => {
-  const { g } = context;
-  const reader = new NodeReader(node);
-  const x = reader.input(0);
-  const bound = (index: number, name: string, none: number): number => {
-    const input = reader.optionalInput(index);
-    return input === undefined ? reader.number(name, none) : (context.constant(input)[0] ?? none);
-  };
-  const low = Math.max(bound(1, 'min', -FLOAT_MAX), -FLOAT_MAX);
-  const high = Math.min(bound(2, 'max', FLOAT_MAX), FLOAT_MAX);
-  g.op('Clip', [x, g.scalar(low), g.scalar(high)], g.shape(x), {}, { output: node.output });
-  return (dy) => [g.mul(dy, between(g, x, low, high)), null, null];
+const CELU = { alpha: 1 };
+const THRESHOLDED_RELU = { alpha: 1 };
+const SHRINK = { bias: 0, lambd: 0.5 };
+
+const GATE_RULES: Readonly<Record<string, OpRule>> = {
+  ...ARITHMETIC_RULES,
+  Tanh: pointwise((g, _x, y) => oneMinus(g, square(g, y))),
+  Softplus: pointwise((g, x) => g.unary('Sigmoid', x)),
 };
 
-const FLOAT_MAX = 3.402_823_466_385_288_6e38;
+/** x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, Hendrycks and Gimpel's approximation. */
+const geluByTanh: OpRule = composed(GATE_RULES, (tape, { g }, { inputs: [x = ''] }) => {
+  const cubed = tape.op('Mul', [x, tape.op('Mul', [x, x])]);
+  const inner = tape.op('Add', [x, tape.op('Mul', [cubed, g.scalar(0.044_715)])]);
+  const turned = tape.op('Tanh', [tape.op('Mul', [inner, g.scalar(Math.sqrt(2 / Math.PI))])]);
+  const half = tape.op('Mul', [x, g.scalar(0.5)]);
+  return [tape.op('Mul', [half, tape.op('Add', [turned, g.scalar(1)])])];
+});
+
+/** x tanh(log(1 + e^x)): Misra, Mish, 2019. */
+const mish: OpRule = composed(GATE_RULES, (tape, _context, { inputs: [x = ''] }) => [
+  tape.op('Mul', [x, tape.op('Tanh', [tape.op('Softplus', [x])])]),
+]);
 
 /** x times Phi(x); Hendrycks and Gimpel, Gaussian Error Linear Units, 2016. */
-const gelu: OpRule = ({ g }, node) => {
+const gelu: OpRule = (context, node) => {
+  const { g } = context;
   const reader = new NodeReader(node);
-  if (reader.text('approximate', 'none') !== 'none')
-    throw reader.unsupported('only the exact form is known');
+  if (reader.text('approximate', 'none') === 'tanh') return geluByTanh(context, node);
   const x = reader.input(0);
   const phi = g.scale(g.add(g.unary('Erf', g.scale(x, Math.SQRT1_2)), g.scalar(1)), 0.5);
   g.binary('Mul', x, phi, node.output);
@@ -135,24 +97,53 @@ const hardSwish: OpRule = ({ g }, { inputs: [x = ''], output }) => {
   };
 };
 
-const identity: OpRule = ({ g }, { inputs: [x = ''], output }) => {
-  g.unary('Identity', x, {}, output);
-  return (dy) => [dy];
+/** x moved towards 0 by `bias` where it is further than `lambd` from it, and 0 elsewhere. */
+const shrink: OpRule = ({ g }, node) => {
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const [bias, lambd] = [reader.number('bias', SHRINK.bias), reader.number('lambd', SHRINK.lambd)];
+  const isFar = g.compare('Greater', g.unary('Abs', x), g.scalar(lambd));
+  g.where(isFar, g.sub(x, g.scale(g.unary('Sign', x), bias)), g.scalar(0), node.output);
+  return (dy) => [g.where(isFar, dy, g.scalar(0))];
+};
+
+/** An operator whose slope is 0 nearly everywhere: rounding. */
+const flat: OpRule = ({ g }, { op, inputs: [x = ''], output }) => {
+  g.unary(op, x, {}, output);
+  return noGradient;
 };
 
 /** The rules of this file by operator. */
-export const ELEMENTWISE_RULES: Readonly<Record<string, OpRule>> = {
-  Add: add,
-  Sub: sub,
-  Mul: mul,
-  Div: div,
-  Pow: pow,
-  Clip: clip,
+export const ACTIVATION_RULES: Readonly<Record<string, OpRule>> = {
   Gelu: gelu,
   Silu: silu,
   HardSwish: hardSwish,
-  Identity: identity,
   Abs: pointwise((g, x) => g.unary('Sign', x)),
+  Acos: pointwise((g, x) => g.unary('Neg', overRoot(g, oneMinus(g, square(g, x))))),
+  Asin: pointwise((g, x) => overRoot(g, oneMinus(g, square(g, x)))),
+  Atan: pointwise((g, x) => g.unary('Reciprocal', g.add(square(g, x), g.scalar(1)))),
+  Ceil: flat,
+  Celu: pointwise((g, x, y, node) => {
+    const alpha = node.number('alpha', CELU.alpha);
+    return bySign(g, x, 1, g.add(g.scale(y, 1 / alpha), g.scalar(1)));
+  }, CELU),
+  Cos: pointwise((g, x) => g.unary('Neg', g.unary('Sin', x))),
+  Cosh: pointwise((g, x) => g.unary('Sinh', x)),
+  Floor: flat,
+  Mish: mish,
+  Round: flat,
+  Shrink: shrink,
+  Sign: flat,
+  Sin: pointwise((g, x) => g.unary('Cos', x)),
+  Sinh: pointwise((g, x) => g.unary('Cosh', x)),
+  Softsign: pointwise((g, x) =>
+    g.unary('Reciprocal', square(g, g.add(g.unary('Abs', x), g.scalar(1)))),
+  ),
+  Tan: pointwise((g, _x, y) => g.add(square(g, y), g.scalar(1))),
+  ThresholdedRelu: pointwise(
+    (g, x, _y, node) => g.greater(x, g.scalar(node.number('alpha', THRESHOLDED_RELU.alpha))),
+    THRESHOLDED_RELU,
+  ),
   Elu: pointwise(
     (g, x, y, node) => bySign(g, x, 1, g.add(y, g.scalar(node.number('alpha', ELU.alpha)))),
     ELU,

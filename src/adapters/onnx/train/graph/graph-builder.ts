@@ -2,16 +2,16 @@
  * Builds an ONNX graph (operator set 17) node by node and knows the shape of every value. Sizes that are not known
  * before a run, as that of a batch, are symbols.
  */
-import { invalidInput } from '../../../base/errors.ts';
-import type { ElementType } from '../file/onnx-format.ts';
+import { invalidInput } from '../../../../base/errors.ts';
+import type { ElementType } from '../../file/onnx-format.ts';
 import {
   modelBytes,
   nodeMessage,
   tensorMessage,
   valueInfoMessage,
   type Attributes,
-} from '../file/onnx-writer.ts';
-import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
+} from '../../file/onnx-writer.ts';
+import { ByteWriter } from '../../../../codecs/protobuf/writer.ts';
 
 /** Operator set of every graph that is built here, and the file version that goes with it. */
 export const OPSET = 17;
@@ -69,18 +69,23 @@ export class GraphBuilder {
   readonly #symbols = new Map<string, { readonly value: string; readonly axis: number }>();
   readonly #produced = new Set<string>();
   readonly #reserved: ReadonlySet<string>;
+  readonly #prefix: string;
   #count = 0;
 
-  /** @param reserved names that values will have later on, so that {@link fresh} leaves them alone */
-  constructor(name: string, reserved: Iterable<string> = []) {
+  /**
+   * @param reserved names that values will have later on, so that {@link fresh} leaves them alone
+   * @param prefix what fresh names begin with: one of its own for a graph inside another, whose names are seen in both
+   */
+  constructor(name: string, reserved: Iterable<string> = [], prefix = 'quark/') {
     this.#graph.text(2, name);
     this.#reserved = new Set(reserved);
+    this.#prefix = prefix;
   }
 
   /** A name that no value has. */
   fresh(hint: string): string {
     let name: string;
-    do name = `quark/${hint}_${this.#count++}`;
+    do name = `${this.#prefix}${hint}_${this.#count++}`;
     while (this.#values.has(name) || this.#reserved.has(name));
     return name;
   }
@@ -95,6 +100,10 @@ export class GraphBuilder {
     return this.value(name).shape;
   }
 
+  type(name: string): ElementType {
+    return this.value(name).type;
+  }
+
   has(name: string): boolean {
     return this.#values.has(name);
   }
@@ -106,6 +115,11 @@ export class GraphBuilder {
       if (typeof size === 'string' && !this.#symbols.has(size))
         this.#symbols.set(size, { value: name, axis });
     return name;
+  }
+
+  /** Makes a value of the graph around this one known here. */
+  outer(name: string, value: GraphValue): void {
+    if (!this.#values.has(name)) this.#define(name, value);
   }
 
   /** Declares a value an output; returns the output's name, another one when the value is an input or a constant. */
@@ -178,17 +192,49 @@ export class GraphBuilder {
   }
 
   /** A constant list of int32. */
-  int32s(values: readonly number[], shape: readonly number[]): string {
-    const name = this.fresh('int32s');
+  int32s(
+    values: readonly number[],
+    shape: readonly number[],
+    name: string = this.fresh('int32s'),
+  ): string {
     this.#define(name, { type: 'int32', shape });
     this.#graph.part(5, tensorMessage(name, Int32Array.from(values), shape));
     return name;
   }
 
-  /** Add, Sub, Mul, Div and the like, with broadcasting. */
+  /** A constant of booleans, 0 or 1. */
+  booleans(values: readonly number[], shape: readonly number[], name: string): string {
+    this.#define(name, { type: 'bool', shape });
+    this.#graph.part(
+      5,
+      tensorMessage(
+        name,
+        Uint8Array.from(values, (value) => Number(value !== 0)),
+        shape,
+      ),
+    );
+    return name;
+  }
+
+  /** Add, Sub, Mul, Div and the like, with broadcasting: of the type of `a`. */
   binary(opType: string, a: string, b: string, output?: string): string {
     const shape = broadcastShape(this.shape(a), this.shape(b));
-    return this.op(opType, [a, b], shape, {}, { output });
+    return this.op(opType, [a, b], shape, {}, { output, type: this.type(a) });
+  }
+
+  /** `a` where a condition is true, `b` elsewhere. */
+  where(condition: string, a: string, b: string, output?: string): string {
+    const shape = broadcastShape(
+      broadcastShape(this.shape(condition), this.shape(a)),
+      this.shape(b),
+    );
+    return this.op('Where', [condition, a, b], shape, {}, { output, type: this.type(a) });
+  }
+
+  /** Greater, Equal and the like, with broadcasting: booleans. */
+  compare(opType: string, a: string, b: string, output?: string): string {
+    const shape = broadcastShape(this.shape(a), this.shape(b));
+    return this.op(opType, [a, b], shape, {}, { output, type: 'bool' });
   }
 
   add = (a: string, b: string): string => this.binary('Add', a, b);
@@ -200,14 +246,12 @@ export class GraphBuilder {
 
   /** An operator that keeps the shape. */
   unary(opType: string, a: string, attributes: Attributes = {}, output?: string): string {
-    return this.op(opType, [a], this.shape(a), attributes, { output });
+    return this.op(opType, [a], this.shape(a), attributes, { output, type: this.type(a) });
   }
 
   /** 1 where `a` is greater than `b`, 0 elsewhere. */
   greater(a: string, b: string): string {
-    const shape = broadcastShape(this.shape(a), this.shape(b));
-    const isGreater = this.op('Greater', [a, b], shape, {}, { type: 'bool' });
-    return this.toFloat(isGreater);
+    return this.toFloat(this.compare('Greater', a, b));
   }
 
   toFloat(a: string): string {
@@ -215,7 +259,7 @@ export class GraphBuilder {
   }
 
   reduce(
-    opType: 'ReduceSum' | 'ReduceMean',
+    opType: string,
     a: string,
     axes: readonly number[],
     keepdims: boolean,
@@ -226,10 +270,10 @@ export class GraphBuilder {
       ? from.map((size, axis) => (axes.includes(axis) ? 1 : size))
       : from.filter((_, axis) => !axes.includes(axis));
     const keep = { keepdims: keepdims ? 1 : 0 };
-    // ReduceMean takes its axes as an input from operator set 18 on, ReduceSum from 13 on.
+    // The others take their axes as an input from operator set 18 on, ReduceSum from 13 on.
     return opType === 'ReduceSum'
-      ? this.op(opType, [a, this.integers(axes)], shape, keep, { output })
-      : this.op(opType, [a], shape, { ...keep, axes }, { output });
+      ? this.op(opType, [a, this.integers(axes)], shape, keep, { output, type: this.type(a) })
+      : this.op(opType, [a], shape, { ...keep, axes }, { output, type: this.type(a) });
   }
 
   transpose(a: string, order: readonly number[], output?: string): string {
@@ -239,7 +283,7 @@ export class GraphBuilder {
       [a],
       order.map((axis) => from[axis] ?? 1),
       { perm: order },
-      { output },
+      { output, type: this.type(a) },
     );
   }
 
@@ -267,7 +311,25 @@ export class GraphBuilder {
 
   /** Repeats a value along the axes where it has size 1, to the shape of `like`. */
   expandLike(a: string, like: string): string {
-    return this.op('Expand', [a, this.shapeOf(like)], this.shape(like));
+    return this.op('Expand', [a, this.shapeOf(like)], this.shape(like), {}, { type: this.type(a) });
+  }
+
+  /** Zeros of the shape of `like`. */
+  zerosLike(like: string): string {
+    return this.op('ConstantOfShape', [this.shapeOf(like)], this.shape(like));
+  }
+
+  /** One size of a value as a list of one int64: a constant where it is known. */
+  sizeAt(a: string, axis: number): string {
+    const size = this.shape(a)[axis];
+    if (typeof size === 'number') return this.integers([size]);
+    return this.op(
+      'Gather',
+      [this.shapeOf(a), this.integers([axis])],
+      [1],
+      { axis: 0 },
+      { type: 'int64' },
+    );
   }
 
   /** The shape of a value at run time. */
@@ -295,14 +357,7 @@ export class GraphBuilder {
       if (typeof size === 'number') return this.integers([size]);
       const source = this.#symbols.get(size);
       if (source === undefined) return this.integers([-1]);
-      const all = this.shapeOf(source.value);
-      return this.op(
-        'Gather',
-        [all, this.integers([source.axis])],
-        [1],
-        { axis: 0 },
-        { type: 'int64' },
-      );
+      return this.sizeAt(source.value, source.axis);
     });
     return this.concat(parts, 'int64');
   }
@@ -325,6 +380,11 @@ export class GraphBuilder {
       level = next;
     }
     return level[0] ?? '';
+  }
+
+  /** The graph as the attribute of a node of another graph. */
+  body(): { readonly graph: ByteWriter } {
+    return { graph: this.#graph };
   }
 
   finish(): Uint8Array<ArrayBuffer> {

@@ -4,7 +4,7 @@
  * training graph.
  */
 import type { TensorShape } from './graph-builder.ts';
-import { MAX_RANK } from '../file/onnx-format.ts';
+import { MAX_RANK } from '../../file/onnx-format.ts';
 import { NodeReader, type ForwardNode } from './op-rule.ts';
 
 /** Whole numbers, and names of sizes. */

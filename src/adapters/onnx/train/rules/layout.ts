@@ -1,0 +1,454 @@
+/** What moves elements without changing them: joining, cutting, padding, repeating. */
+import { axisFromEnd, type GraphBuilder, type TensorShape } from '../graph/graph-builder.ts';
+import { NodeReader, type OpRule, type OpRuleContext } from '../graph/op-rule.ts';
+import { padded, part, reversed } from '../graph/parts.ts';
+import { composed, type OpRules } from '../graph/tape.ts';
+import { SHAPE_RULES } from './shapes.ts';
+
+const concat: OpRule = ({ g }, node) => {
+  const reader = new NodeReader(node);
+  const names = node.inputs;
+  const axis = axisFromEnd(reader.number('axis', 1), g.shape(reader.input(0)).length);
+  const type = g.type(reader.input(0));
+  const joined = g.concat(names, type, axis);
+  g.unary('Identity', joined, {}, node.output);
+  return (dy, wants) => {
+    let from: string | number = 0;
+    return names.map((name, index) => {
+      const size = g.shape(name)[axis] ?? 1;
+      const start = from;
+      from = after(g, from, name, axis);
+      return wants[index] === true ? part(g, dy, axis, start, { end: from, size }) : null;
+    });
+  };
+};
+
+/** The position behind a value along an axis: a number where it is known, else a list of one int64 in the graph. */
+function after(
+  g: GraphBuilder,
+  from: number | string,
+  name: string,
+  axis: number,
+): number | string {
+  const size = g.shape(name)[axis] ?? 1;
+  if (typeof from === 'number' && typeof size === 'number') return from + size;
+  const begin = typeof from === 'number' ? g.integers([from]) : from;
+  return g.binary('Add', begin, g.sizeAt(name, axis));
+}
+
+const split: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const shape = g.shape(x);
+  const names = node.outputs ?? [node.output];
+  const axis = axisFromEnd(reader.number('axis', 0), shape.length);
+  const sizes = splitSizes(context, reader, shape[axis] ?? 1, names.length);
+  const outputs = names.map((name, index): [string, { type: 'float32'; shape: TensorShape }] => [
+    name === '' ? g.fresh('Split') : name,
+    { type: 'float32', shape: shape.map((size, at) => (at === axis ? (sizes[index] ?? 1) : size)) },
+  ]);
+  g.ops(
+    'Split',
+    [x, g.integers(sizes)],
+    outputs.map(([name, value]) => [name, { ...value, type: g.type(x) }]),
+    { axis },
+  );
+  return (_dy, _wants, each) => {
+    const parts = outputs.map(([name], index) => each[index] ?? g.zerosLike(name));
+    return [g.concat(parts, 'float32', axis), null];
+  };
+};
+
+/** Sizes are an input from operator set 13 on and an attribute before; without them, all parts are alike but the last. */
+function splitSizes(
+  context: OpRuleContext,
+  reader: NodeReader,
+  length: number | string,
+  count: number,
+): readonly number[] {
+  const input = reader.optionalInput(1);
+  const given =
+    reader.integers('split') ?? (input === undefined ? undefined : context.constant(input));
+  if (typeof length !== 'number') {
+    if (given !== undefined && given.length === 1 && count === 1)
+      throw reader.unsupported('it splits an axis whose size only a run decides');
+    if (given === undefined)
+      throw reader.unsupported('it splits an axis whose size only a run decides');
+    return given;
+  }
+  const each = Math.ceil(length / count);
+  const sizes = given ?? Array.from({ length: count }, (_, i) => Math.min(each, length - i * each));
+  if (
+    sizes.length !== count ||
+    sizes.reduce((sum, size) => sum + size, 0) !== length ||
+    sizes.some((size) => size < 0)
+  )
+    throw reader.invalid('split', sizes, `${count} sizes that add up to ${length}`);
+  return sizes;
+}
+
+/** From, to and step along one axis, as ONNX reads them: from the end where negative, and no further than the ends. */
+type Cut = {
+  readonly axis: number;
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+};
+
+const slice: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const cuts = cutsOf(context, reader, g.shape(x));
+  let value = x;
+  const back: ((dy: string) => string)[] = [];
+  for (const cut of cuts) {
+    const from = value;
+    value = cutAlong(g, reader, from, cut);
+    back.unshift((dy) => uncutAlong(g, dy, from, cut));
+  }
+  g.unary('Identity', value, {}, node.output);
+  return (dy) => [back.reduce((gradient, step) => step(gradient), dy)];
+};
+
+/** Starts, ends, axes and steps are inputs from operator set 10 on, attributes before. */
+function cutsOf(context: OpRuleContext, reader: NodeReader, shape: TensorShape): readonly Cut[] {
+  const list = (index: number, name: string): readonly number[] | undefined => {
+    const input = reader.optionalInput(index);
+    return input === undefined ? reader.integers(name) : context.constant(input);
+  };
+  const [starts = [], ends = []] = [list(1, 'starts'), list(2, 'ends')];
+  const axes = list(3, 'axes') ?? starts.map((_, axis) => axis);
+  const steps = list(4, 'steps') ?? starts.map(() => 1);
+  if (
+    starts.length !== ends.length ||
+    axes.length !== starts.length ||
+    steps.length !== starts.length
+  )
+    throw reader.invalid('starts', [starts, ends, axes, steps], 'as long as ends, axes and steps');
+  return starts.map((start, i) => {
+    const [end = 0, step = 1] = [ends[i], steps[i]];
+    if (step === 0) throw reader.invalid('steps', steps, 'steps that are not 0');
+    return { axis: axisFromEnd(axes[i] ?? 0, shape.length), start, end, step };
+  });
+}
+
+/** Begin and end of a cut within a size that is known. */
+function bounds({ start, end, step }: Cut, size: number): { from: number; count: number } {
+  const low = step > 0 ? 0 : -1;
+  const high = step > 0 ? size : size - 1;
+  const clamp = (at: number): number => Math.min(Math.max(at < 0 ? at + size : at, low), high);
+  const [from, to] = [clamp(start), clamp(end)];
+  return { from, count: Math.max(0, Math.ceil((to - from) / step)) };
+}
+
+/** ONNX's "to the end". */
+const END = 2 ** 31 - 1;
+
+function cutAlong(g: GraphBuilder, reader: NodeReader, x: string, cut: Cut): string {
+  const size = g.shape(x)[cut.axis] ?? 1;
+  if (typeof size === 'number') {
+    const { from, count } = bounds(cut, size);
+    if (count === 0) throw reader.unsupported('nothing is left of its input');
+    // Backwards to the first element: an end before it, and not from the end.
+    const to = cut.step > 0 ? Math.min(from + count * cut.step, size) : from + count * cut.step;
+    return part(g, x, cut.axis, from, { end: to < 0 ? -END : to, size: count, step: cut.step });
+  }
+  if (cut.step !== 1)
+    throw reader.unsupported('it steps through an axis whose size only a run decides');
+  const made = cut.start === 0 && cut.end >= END ? size : sizeOfCut(cut, size);
+  return part(g, x, cut.axis, cut.start, { end: cut.end, size: made });
+}
+
+/** The size of a cut through an axis that only a run decides: known where both ends are counted from the same one. */
+function sizeOfCut({ start, end }: Cut, size: string): number | string {
+  if (start >= 0 && end >= 0 && end < END) return end - start;
+  if (start < 0 && (end >= END || end < 0)) return (end >= END ? 0 : end) - start;
+  return `${size}[${start}:${end >= END ? '' : end}]`;
+}
+
+/** The gradient of a cut, with zeros where nothing was taken. */
+function uncutAlong(g: GraphBuilder, dy: string, from: string, cut: Cut): string {
+  const shape = g.shape(from);
+  const size = shape[cut.axis] ?? 1;
+  if (typeof size === 'number') {
+    const { from: first, count } = bounds(cut, size);
+    if (count === size && cut.step === 1) return dy;
+    if (cut.step === 1) return padded(g, dy, cut.axis, first, size - first - count, shape);
+    const source = Array.from({ length: size }, () => count);
+    for (let i = 0; i < count; i += 1) source[first + i * cut.step] = i;
+    // One more row, of zeros, for what was not taken.
+    const rows = padded(
+      g,
+      dy,
+      cut.axis,
+      0,
+      1,
+      shape.map((n, at) => (at === cut.axis ? count + 1 : n)),
+    );
+    return g.op('Gather', [rows, g.integers(source)], shape, { axis: cut.axis });
+  }
+  const total = g.sizeAt(from, cut.axis);
+  const at = (position: number): string | number =>
+    position < 0 ? g.binary('Add', total, g.integers([position])) : position;
+  const before = at(cut.start);
+  const behind =
+    cut.end >= END ? 0 : cut.end < 0 ? -cut.end : g.binary('Sub', total, g.integers([cut.end]));
+  return padded(g, dy, cut.axis, before, behind, shape);
+}
+
+/** How a gradient comes back to the edge from the padding of one side, `count` wide; `dy` is that padding alone. */
+type EdgeGradient = (
+  g: GraphBuilder,
+  dy: string,
+  at: {
+    readonly axis: number;
+    readonly size: number;
+    readonly count: number;
+    readonly isBegin: boolean;
+  },
+) => string;
+
+const PAD_MODES: Readonly<Record<string, EdgeGradient>> = {
+  edge: (g, dy, { axis, size, isBegin }) => {
+    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
+    const summed = g.reduce('ReduceSum', dy, [axis], true);
+    return padded(g, summed, axis, isBegin ? 0 : size - 1, isBegin ? size - 1 : 0, shape);
+  },
+  reflect: (g, dy, { axis, size, count, isBegin }) => {
+    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
+    const turned = reversed(g, dy, axis);
+    return isBegin
+      ? padded(g, turned, axis, 1, size - 1 - count, shape)
+      : padded(g, turned, axis, size - 1 - count, 1, shape);
+  },
+  wrap: (g, dy, { axis, size, count, isBegin }) => {
+    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
+    return isBegin
+      ? padded(g, dy, axis, size - count, 0, shape)
+      : padded(g, dy, axis, 0, size - count, shape);
+  },
+};
+
+const pad: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const mode = reader.text('mode', 'constant');
+  if (mode !== 'constant' && !Object.hasOwn(PAD_MODES, mode))
+    throw reader.unsupported(`its mode is "${mode}"`);
+  const rank = g.shape(x).length;
+  const pads = padsFor(context, reader, rank);
+  const fill = reader.optionalInput(2);
+  const value = fill === undefined ? reader.number('value', 0) : (context.constant(fill)[0] ?? 0);
+  const axes = Array.from({ length: rank }, (_, axis) => axis).filter(
+    (axis) => (pads[axis] ?? 0) !== 0 || (pads[axis + rank] ?? 0) !== 0,
+  );
+  let current = x;
+  const back: ((dy: string) => string)[] = [];
+  for (const axis of axes) {
+    const from = current;
+    const sides = { axis, begin: pads[axis] ?? 0, end: pads[axis + rank] ?? 0 };
+    current = padAlong(g, reader, from, { ...sides, mode, value });
+    back.unshift((dy) => unpadAlong(g, dy, from, { ...sides, mode }));
+  }
+  g.unary('Identity', current, {}, node.output);
+  return (dy) => [back.reduce((gradient, step) => step(gradient), dy)];
+};
+
+/** Of all axes, though the operator may name some: how much is put before each, then behind each. */
+function padsFor(context: OpRuleContext, reader: NodeReader, rank: number): readonly number[] {
+  const input = reader.optionalInput(1);
+  const given =
+    (input === undefined
+      ? (reader.integers('pads') ?? reader.integers('paddings'))
+      : context.constant(input)) ?? [];
+  const axesInput = reader.optionalInput(3);
+  const axes = (
+    axesInput === undefined
+      ? Array.from({ length: rank }, (_, axis) => axis)
+      : context.constant(axesInput)
+  ).map((axis) => axisFromEnd(axis, rank));
+  if (given.length !== 2 * axes.length)
+    throw reader.invalid('pads', given, `${2 * axes.length} sizes`);
+  const pads = Array<number>(2 * rank).fill(0);
+  for (const [i, axis] of axes.entries()) {
+    pads[axis] = given[i] ?? 0;
+    pads[axis + rank] = given[i + axes.length] ?? 0;
+  }
+  return pads;
+}
+
+type PadSides = {
+  readonly axis: number;
+  readonly begin: number;
+  readonly end: number;
+  readonly mode: string;
+};
+
+function padAlong(
+  g: GraphBuilder,
+  reader: NodeReader,
+  x: string,
+  { axis, begin, end, mode, value }: PadSides & { readonly value: number },
+): string {
+  const shape = g.shape(x);
+  const size = shape[axis] ?? 1;
+  if (typeof size === 'string' && mode !== 'constant')
+    throw reader.unsupported(
+      `it pads an axis whose size only a run decides, in the mode "${mode}"`,
+    );
+  const made = typeof size === 'number' ? size + begin + end : `${size}+${begin + end}`;
+  if (typeof made === 'number' && made < 1)
+    throw reader.unsupported('nothing is left of its input');
+  const most = mode === 'reflect' ? 1 : 0;
+  if (
+    typeof size === 'number' &&
+    mode !== 'constant' &&
+    mode !== 'edge' &&
+    Math.max(begin, end) > size - most
+  )
+    throw reader.unsupported(`it pads by more than its input has, in the mode "${mode}"`);
+  const wide = shape.map((n, at) => (at === axis ? made : n));
+  if (mode !== 'wrap') {
+    const pads = shape
+      .map((_, at) => (at === axis ? begin : 0))
+      .concat(shape.map((_, at) => (at === axis ? end : 0)));
+    const inputs =
+      mode === 'constant' ? [x, g.integers(pads), g.scalar(value)] : [x, g.integers(pads)];
+    return g.op('Pad', inputs, wide, { mode });
+  }
+  // "wrap" is of operator set 19.
+  const count = typeof size === 'number' ? size : 1;
+  const parts: string[] = [];
+  if (begin > 0) parts.push(part(g, x, axis, count - begin, { end: count, size: begin }));
+  parts.push(x);
+  if (end > 0) parts.push(part(g, x, axis, 0, { end, size: end }));
+  return g.concat(parts, 'float32', axis);
+}
+
+function unpadAlong(
+  g: GraphBuilder,
+  dy: string,
+  from: string,
+  { axis, begin, end, mode }: PadSides,
+): string {
+  const shape = g.shape(from);
+  const size = shape[axis] ?? 1;
+  const [cutBegin, cutEnd] = [Math.max(begin, 0), Math.max(end, 0)];
+  const inner = typeof size === 'number' ? size + Math.min(begin, 0) + Math.min(end, 0) : size;
+  const core = part(g, dy, axis, cutBegin, { end: cutEnd === 0 ? END : -cutEnd, size: inner });
+  // What was cut away has no gradient.
+  const whole =
+    begin < 0 || end < 0
+      ? padded(g, core, axis, Math.max(-begin, 0), Math.max(-end, 0), shape)
+      : core;
+  const edge = Object.hasOwn(PAD_MODES, mode) ? PAD_MODES[mode] : undefined;
+  if (edge === undefined || typeof size !== 'number') return whole;
+  let sum = whole;
+  if (begin > 0) {
+    const side = part(g, dy, axis, 0, { end: begin, size: begin });
+    sum = g.add(sum, edge(g, side, { axis, size, count: begin, isBegin: true }));
+  }
+  if (end > 0) {
+    const side = part(g, dy, axis, -end, { end: END, size: end });
+    sum = g.add(sum, edge(g, side, { axis, size, count: end, isBegin: false }));
+  }
+  return sum;
+}
+
+/** Repeats along the axes of size 1. */
+const expand: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const shape = g.shape(x);
+  const asked = context.sizes(reader.input(1));
+  const rank = Math.max(shape.length, asked.length);
+  const made: TensorShape = Array.from({ length: rank }, (_, i) => {
+    const own = shape[i - rank + shape.length] ?? 1;
+    const other = asked[i - rank + asked.length] ?? 1;
+    return own === 1 ? other : own;
+  });
+  g.op('Expand', [x, g.shapeTensor(made)], made, {}, { output: node.output, type: g.type(x) });
+  return (dy) => [g.sumTo(dy, shape), null];
+};
+
+/** Repeats the whole along each axis. */
+const tile: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const shape = g.shape(x);
+  const repeats = context.constant(reader.input(1));
+  if (repeats.length !== shape.length || repeats.some((count) => count < 1))
+    throw reader.invalid('repeats', repeats, `${shape.length} counts of 1 or more`);
+  const made = shape.map((size, axis) => {
+    const count = repeats[axis] ?? 1;
+    return typeof size === 'number' ? size * count : count === 1 ? size : `${size}*${count}`;
+  });
+  g.op('Tile', [x, g.integers(repeats)], made, {}, { output: node.output, type: g.type(x) });
+  return (dy) => {
+    const apart = shape.flatMap((size, axis) => [repeats[axis] ?? 1, size]);
+    const axes = shape.map((_, axis) => 2 * axis);
+    return [g.reduce('ReduceSum', g.reshape(dy, apart), axes, false), null];
+  };
+};
+
+/** Blocks of channels become positions, and the other way round: two reshapes and a transposition. */
+const depthToSpace: OpRule = composed(SHAPE_RULES, (tape, { g }, node) => {
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const [batch = 1, channels, height, width] = g.shape(x);
+  const block = reader.number('blocksize', 1);
+  if (typeof channels !== 'number' || typeof height !== 'number' || typeof width !== 'number')
+    throw reader.unsupported('its sizes are not all known');
+  const depth = channels / block ** 2;
+  const isDepthFirst = reader.text('mode', 'DCR') === 'DCR';
+  const apart = isDepthFirst
+    ? [batch, block, block, depth, height, width]
+    : [batch, depth, block, block, height, width];
+  const order = isDepthFirst ? [0, 3, 4, 1, 5, 2] : [0, 1, 4, 2, 5, 3];
+  const turned = tape.op('Transpose', [tape.reshape(x, apart)], { perm: order });
+  return [tape.reshape(turned, [batch, depth, height * block, width * block])];
+});
+
+const spaceToDepth: OpRule = composed(SHAPE_RULES, (tape, { g }, node) => {
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const [batch = 1, channels, height, width] = g.shape(x);
+  const block = reader.number('blocksize', 1);
+  if (typeof channels !== 'number' || typeof height !== 'number' || typeof width !== 'number')
+    throw reader.unsupported('its sizes are not all known');
+  const apart = [batch, channels, height / block, block, width / block, block];
+  const turned = tape.op('Transpose', [tape.reshape(x, apart)], { perm: [0, 3, 5, 1, 2, 4] });
+  return [tape.reshape(turned, [batch, channels * block ** 2, height / block, width / block])];
+});
+
+/** The upper or lower triangle of matrices. */
+const trilu: OpRule = (context, node) => {
+  const { g } = context;
+  const reader = new NodeReader(node);
+  const x = reader.input(0);
+  const shift = reader.optionalInput(1);
+  const inputs = shift === undefined ? [x] : [x, g.longs(context.constant(shift), [])];
+  const attributes = { upper: reader.number('upper', 1) };
+  const triangle = (from: string, output?: string): string =>
+    g.op('Trilu', [from, ...inputs.slice(1)], g.shape(x), attributes, { output, type: g.type(x) });
+  triangle(x, node.output);
+  return (dy) => [triangle(dy), null];
+};
+
+/** The rules of this file by operator. */
+export const LAYOUT_RULES: OpRules = {
+  Concat: concat,
+  DepthToSpace: depthToSpace,
+  Expand: expand,
+  Pad: pad,
+  Slice: slice,
+  SpaceToDepth: spaceToDepth,
+  Split: split,
+  Tile: tile,
+  Trilu: trilu,
+};
