@@ -5,64 +5,26 @@
 import type { Attributes } from '../../src/adapters/onnx/file/onnx-writer.ts';
 import type { ForwardNode } from '../../src/adapters/onnx/train/graph/op-rule.ts';
 
-/** A tensor in float64, row-major. */
-export type RefTensor = { readonly shape: readonly number[]; readonly data: Float64Array };
+import { OPERATORS } from './onnx-reference-operators.ts';
+import {
+  axisOf,
+  broadcast,
+  build,
+  get,
+  ints,
+  matMul,
+  normalised,
+  num,
+  offset,
+  positions,
+  reduce,
+  refTensor,
+  sizeOf,
+  transpose,
+  type RefTensor,
+} from './onnx-reference-tensors.ts';
 
-export const sizeOf = (shape: readonly number[]): number =>
-  shape.reduce((product, n) => product * n, 1);
-
-export const refTensor = (shape: readonly number[], data: ArrayLike<number>): RefTensor => ({
-  shape,
-  data: Float64Array.from(data),
-});
-
-/** Every position of a shape, in row-major order. */
-function* positions(shape: readonly number[]): Generator<number[]> {
-  const at = shape.map(() => 0);
-  for (let left = sizeOf(shape); left > 0; left -= 1) {
-    yield [...at];
-    for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
-      at[axis]! += 1;
-      if (at[axis]! < shape[axis]!) break;
-      at[axis] = 0;
-    }
-  }
-}
-
-const offset = (shape: readonly number[], at: readonly number[]): number =>
-  shape.reduce((sum, n, axis) => sum * n + at[axis]!, 0);
-
-const get = (t: RefTensor, at: readonly number[]): number => t.data[offset(t.shape, at)]!;
-
-function build(shape: readonly number[], value: (at: number[]) => number): RefTensor {
-  return refTensor(shape, [...positions(shape)].map(value));
-}
-
-function broadcast(a: RefTensor, b: RefTensor, f: (x: number, y: number) => number): RefTensor {
-  const rank = Math.max(a.shape.length, b.shape.length);
-  const pad = (t: RefTensor): RefTensor => ({
-    ...t,
-    shape: [...Array<number>(rank - t.shape.length).fill(1), ...t.shape],
-  });
-  const [x, y] = [pad(a), pad(b)];
-  const shape = x.shape.map((n, i) => Math.max(n, y.shape[i]!));
-  const read = (t: RefTensor, at: number[]): number =>
-    get(
-      t,
-      at.map((i, axis) => (t.shape[axis] === 1 ? 0 : i)),
-    );
-  return build(shape, (at) => f(read(x, at), read(y, at)));
-}
-
-const num = (attributes: Attributes, name: string, fallback: number): number => {
-  const value = attributes[name];
-  if (typeof value === 'number') return value;
-  return typeof value === 'object' && 'float' in value ? value.float : fallback;
-};
-const ints = (attributes: Attributes, name: string): readonly number[] | undefined => {
-  const value = attributes[name];
-  return Array.isArray(value) ? value : undefined;
-};
+export { refTensor, sizeOf, type RefTensor };
 
 /** Abramowitz and Stegun 7.1.5: the power series, exact enough for |x| below 4. */
 export function erf(x: number): number {
@@ -79,10 +41,40 @@ const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
 const POINTWISE: Readonly<Record<string, (x: number, attributes: Attributes) => number>> = {
   Abs: (x) => Math.abs(x),
+  Acos: Math.acos,
+  Asin: Math.asin,
+  Atan: Math.atan,
+  Cast: (x) => x,
+  CastLike: (x) => x,
+  Ceil: Math.ceil,
+  Celu: (x, a) =>
+    Math.max(0, x) + Math.min(0, num(a, 'alpha', 1) * (Math.exp(x / num(a, 'alpha', 1)) - 1)),
+  Cos: Math.cos,
+  Cosh: Math.cosh,
+  Dropout: (x) => x,
+  Floor: Math.floor,
+  IsInf: (x) => Number(Math.abs(x) === Infinity),
+  IsNaN: (x) => Number(Number.isNaN(x)),
+  Mish: (x) => x * Math.tanh(Math.log1p(Math.exp(x))),
+  Not: (x) => Number(x === 0),
+  Round: Math.round,
+  Shrink: (x, a) => {
+    const [bias, lambd] = [num(a, 'bias', 0), num(a, 'lambd', 0.5)];
+    return x < -lambd ? x + bias : x > lambd ? x - bias : 0;
+  },
+  Sign: Math.sign,
+  Sin: Math.sin,
+  Sinh: Math.sinh,
+  Softsign: (x) => x / (1 + Math.abs(x)),
+  Tan: Math.tan,
+  ThresholdedRelu: (x, a) => (x > num(a, 'alpha', 1) ? x : 0),
   Elu: (x, a) => (x > 0 ? x : num(a, 'alpha', 1) * (Math.exp(x) - 1)),
   Erf: (x) => erf(x),
   Exp: (x) => Math.exp(x),
-  Gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+  Gelu: (x, a) =>
+    a['approximate'] === 'tanh'
+      ? 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+      : 0.5 * x * (1 + erf(x / Math.SQRT2)),
   HardSigmoid: (x, a) => Math.max(0, Math.min(1, num(a, 'alpha', 0.2) * x + num(a, 'beta', 0.5))),
   HardSwish: (x) => x * Math.max(0, Math.min(1, x / 6 + 0.5)),
   Identity: (x) => x,
@@ -101,60 +93,16 @@ const POINTWISE: Readonly<Record<string, (x: number, attributes: Attributes) => 
   Tanh: (x) => Math.tanh(x),
 };
 
-function transpose(t: RefTensor, order: readonly number[]): RefTensor {
-  return build(
-    order.map((axis) => t.shape[axis]!),
-    (at) => {
-      const from: number[] = [];
-      order.forEach((axis, i) => (from[axis] = at[i]!));
-      return get(t, from);
-    },
-  );
-}
-
-function matMul(a: RefTensor, b: RefTensor): RefTensor {
-  const stack = broadcast(
-    { shape: a.shape.slice(0, -2), data: new Float64Array(sizeOf(a.shape.slice(0, -2))) },
-    { shape: b.shape.slice(0, -2), data: new Float64Array(sizeOf(b.shape.slice(0, -2))) },
-    () => 0,
-  ).shape;
-  const inner = a.shape.at(-1)!;
-  const lead = (t: RefTensor, at: readonly number[]): number[] => {
-    const own = t.shape.slice(0, -2);
-    return own.map((n, i) => (n === 1 ? 0 : at[stack.length - own.length + i]!));
-  };
-  return build([...stack, a.shape.at(-2)!, b.shape.at(-1)!], (at) => {
-    const [row, column] = at.slice(-2) as [number, number];
-    let sum = 0;
-    for (let k = 0; k < inner; k += 1)
-      sum += get(a, [...lead(a, at), row, k]) * get(b, [...lead(b, at), k, column]);
-    return sum;
-  });
-}
-
-function reduce(t: RefTensor, axes: readonly number[], keep: boolean, mean: boolean): RefTensor {
-  const kept = t.shape.map((n, axis) => (axes.includes(axis) ? 1 : n));
-  const data = new Float64Array(sizeOf(kept));
-  for (const at of positions(t.shape))
-    data[
-      offset(
-        kept,
-        at.map((i, axis) => (axes.includes(axis) ? 0 : i)),
-      )
-    ]! += get(t, at);
-  const count = mean ? sizeOf(t.shape) / sizeOf(kept) : 1;
-  return {
-    shape: keep ? kept : t.shape.filter((_, axis) => !axes.includes(axis)),
-    data: data.map((x) => x / count),
-  };
-}
-
 /** Windows of a convolution or a pool: for each output position the inputs, or -1 in the padding. */
 function windows(
   input: readonly number[],
   kernel: readonly number[],
   a: Attributes,
-): { output: number[]; at: (o: readonly number[], k: readonly number[]) => number[] | undefined } {
+): {
+  output: number[];
+  counted: (o: readonly number[]) => number;
+  at: (o: readonly number[], k: readonly number[]) => number[] | undefined;
+} {
   const ones = kernel.map(() => 1);
   const [strides, dilations] = [ints(a, 'strides') ?? ones, ints(a, 'dilations') ?? ones];
   let pads = [...(ints(a, 'pads') ?? kernel.flatMap(() => [0, 0]))];
@@ -172,10 +120,20 @@ function windows(
   }
   const output = input.map((n, i) => {
     const reach = (kernel[i]! - 1) * dilations[i]! + 1;
-    return Math.floor((n + pads[i]! + pads[i + kernel.length]! - reach) / strides[i]!) + 1;
+    const room = n + pads[i]! + pads[i + kernel.length]! - reach;
+    if (num(a, 'ceil_mode', 0) === 0) return Math.floor(room / strides[i]!) + 1;
+    const count = Math.ceil(room / strides[i]!) + 1;
+    return (count - 1) * strides[i]! >= n + pads[i]! ? count - 1 : count;
   });
+  /** How many positions of a window lie in the input or in padding that the file names. */
+  const counted = (o: readonly number[]): number =>
+    o.reduce((size, position, i) => {
+      const from = position * strides[i]! - pads[i]!;
+      return size * (Math.min(from + kernel[i]!, input[i]! + pads[i + kernel.length]!) - from);
+    }, 1);
   return {
     output,
+    counted,
     at: (o, k) => {
       const found = o.map(
         (position, i) => position * strides[i]! - pads[i]! + k[i]! * dilations[i]!,
@@ -206,7 +164,7 @@ function conv(x: RefTensor, w: RefTensor, b: RefTensor | undefined, a: Attribute
 
 function pool(x: RefTensor, a: Attributes, kind: 'max' | 'mean'): RefTensor {
   const kernel = ints(a, 'kernel_shape')!;
-  const { output, at } = windows(x.shape.slice(2), kernel, a);
+  const { output, at, counted } = windows(x.shape.slice(2), kernel, a);
   const all = num(a, 'count_include_pad', 0) === 1;
   return build([x.shape[0]!, x.shape[1]!, ...output], ([n = 0, c = 0, ...o]) => {
     const seen: number[] = [];
@@ -215,20 +173,21 @@ function pool(x: RefTensor, a: Attributes, kind: 'max' | 'mean'): RefTensor {
       if (from !== undefined) seen.push(get(x, [n, c, ...from]));
     }
     if (kind === 'max') return Math.max(...seen);
-    return seen.reduce((sum, value) => sum + value, 0) / (all ? sizeOf(kernel) : seen.length);
+    return seen.reduce((sum, value) => sum + value, 0) / (all ? counted(o) : seen.length);
   });
 }
 
-function normalised(x: RefTensor, axes: readonly number[], epsilon: number): RefTensor {
-  const from = broadcast(x, reduce(x, axes, true, true), (p, q) => p - q);
-  const variance = reduce({ ...from, data: from.data.map((v) => v * v) }, axes, true, true);
-  return broadcast(from, variance, (p, q) => p / Math.sqrt(q + epsilon));
-}
-
-const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
-
-function softmax(x: RefTensor, log: boolean): RefTensor {
-  const axis = x.shape.length - 1;
+function softmax(x: RefTensor, log: boolean, a: Attributes = {}): RefTensor {
+  const rank = x.shape.length;
+  const axis = axisOf(num(a, 'axis', -1), rank);
+  if (num(a, 'flattens', 0) === 1) {
+    const rows = { ...x, shape: [sizeOf(x.shape.slice(0, axis)), sizeOf(x.shape.slice(axis))] };
+    return { ...softmax(rows, log), shape: x.shape };
+  }
+  if (axis !== rank - 1) {
+    const order = x.shape.map((_, i) => (i === axis ? rank - 1 : i === rank - 1 ? axis : i));
+    return transpose(softmax(transpose(x, order), log), order);
+  }
   const width = x.shape[axis]!;
   return build(x.shape, (at) => {
     const start = offset(x.shape, at) - at[axis]!;
@@ -238,6 +197,16 @@ function softmax(x: RefTensor, log: boolean): RefTensor {
     const value = get(x, at) - top - Math.log(total);
     return log ? value : Math.exp(value);
   });
+}
+
+/** Matrices; a vector is one row or one column, which the result does not have. */
+function product(a: RefTensor, b: RefTensor): RefTensor {
+  const wideA = a.shape.length === 1 ? { ...a, shape: [1, ...a.shape] } : a;
+  const wideB = b.shape.length === 1 ? { ...b, shape: [...b.shape, 1] } : b;
+  const made = matMul(wideA, wideB);
+  const rows = a.shape.length === 1 ? [] : made.shape.slice(-2, -1);
+  const columns = b.shape.length === 1 ? [] : made.shape.slice(-1);
+  return { ...made, shape: [...made.shape.slice(0, -2), ...rows, ...columns] };
 }
 
 function reshape(x: RefTensor, asked: readonly number[]): RefTensor {
@@ -250,7 +219,7 @@ function reshape(x: RefTensor, asked: readonly number[]): RefTensor {
 export function evaluateNode(
   node: ForwardNode,
   inputs: readonly (RefTensor | undefined)[],
-): RefTensor {
+): RefTensor | readonly RefTensor[] {
   const { op, attributes: a } = node;
   const given = (i: number): RefTensor => {
     const tensor = inputs[i];
@@ -260,6 +229,9 @@ export function evaluateNode(
   const x = given(0);
   const rank = x.shape.length;
   const pointwise = POINTWISE[op];
+  const operator = OPERATORS[op];
+  if (operator !== undefined)
+    return operator(given, a, { op, inputs, count: node.outputs?.length ?? 1 });
   if (pointwise !== undefined) return { ...x, data: x.data.map((v) => pointwise(v, a)) };
   switch (op) {
     case 'Add':
@@ -291,12 +263,13 @@ export function evaluateNode(
       return c === undefined ? scaled : broadcast(scaled, c, (p, q) => p + num(a, 'beta', 1) * q);
     }
     case 'MatMul':
-      return matMul(x, given(1));
+      return product(x, given(1));
     case 'Softmax':
     case 'LogSoftmax':
-      return softmax(x, op === 'LogSoftmax');
+      return softmax(x, op === 'LogSoftmax', a);
     case 'ReduceSum':
     case 'ReduceMean': {
+      if (num(a, 'noop_with_empty_axes', 0) === 1 && inputs[1] === undefined) return x;
       const axes =
         ints(a, 'axes') ??
         (inputs[1] === undefined ? x.shape.map((_, i) => i) : [...given(1).data]);
@@ -332,14 +305,6 @@ export function evaluateNode(
     }
     case 'Transpose':
       return transpose(x, ints(a, 'perm') ?? x.shape.map((_, axis) => rank - 1 - axis));
-    case 'Gather': {
-      const where = given(1);
-      const row = sizeOf(x.shape.slice(1));
-      return refTensor(
-        [...where.shape, ...x.shape.slice(1)],
-        [...where.data].flatMap((i) => Array.from(x.data.subarray(i * row, (i + 1) * row))),
-      );
-    }
     case 'Conv':
       return conv(x, given(1), inputs[2], a);
     case 'MaxPool':
@@ -387,14 +352,15 @@ export function evaluate(
   given: ReadonlyMap<string, RefTensor>,
 ): Map<string, RefTensor> {
   const values = new Map(given);
-  for (const node of nodes)
-    values.set(
-      node.output,
-      evaluateNode(
-        node,
-        node.inputs.map((name) => values.get(name)),
-      ),
+  for (const node of nodes) {
+    const made = evaluateNode(
+      node,
+      node.inputs.map((name) => values.get(name)),
     );
+    const all = 'shape' in made ? [made] : made;
+    for (const [index, name] of (node.outputs ?? [node.output]).entries())
+      if (name !== '') values.set(name, all[index]!);
+  }
   return values;
 }
 

@@ -177,7 +177,7 @@ const oneHot: OpRule = (context, node) => {
   const made: TensorShape = [...shape.slice(0, axis), count, ...shape.slice(axis)];
   g.op(
     'OneHot',
-    [indices, depth, values],
+    [wide(g, indices), depth, values],
     made,
     { axis },
     { output: node.output, type: g.type(values) },
