@@ -57,6 +57,7 @@ export type { OnnxOptimizer, OptimizerSettings } from './adapters/onnx/train/opt
 export {
   TRAINABLE_OPS as ONNX_TRAINABLE_OPS,
   type NetworkInput,
+  type NetworkNoise,
   type NetworkParameter,
 } from './adapters/onnx/train/network.ts';
 export {

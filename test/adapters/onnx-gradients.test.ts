@@ -20,7 +20,11 @@ describe('gradients against central differences', () => {
   it('has a case for every operator', () => {
     expect(
       [
-        ...new Set(ALL_CASES.flatMap(({ op, then = [] }) => [op, ...then.map((node) => node.op)])),
+        ...new Set(
+          ALL_CASES.flatMap(({ op, after = [] }) => [op, ...after.map((node) => node.op)]).filter(
+            (op) => op !== 'Shape',
+          ),
+        ),
       ].sort(),
     ).toStrictEqual([...TRAINABLE_OPS]);
   });

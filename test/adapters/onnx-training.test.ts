@@ -530,15 +530,6 @@ describe('bad input', () => {
       /beta1/,
     ],
     [
-      'softmax before the cross-entropy',
-      () =>
-        buildOnnxTraining(
-          { inputShape: [2], layers: [{ kind: 'dense', units: 3, activation: 'softmax' }] },
-          { loss: { kind: 'softmaxCrossEntropy' }, optimizer: sgd },
-        ),
-      /leave out the Softmax/,
-    ],
-    [
       'a target named like the input',
       () => buildOnnxTraining(DENSE, { ...MSE, optimizer: sgd, targetName: 'x' }),
       /config.targetName/,

@@ -34,7 +34,7 @@ const deciding = (op: string, inputs: Case['inputs'], attributes: Attributes = {
   op,
   inputs,
   attributes,
-  then: [node('Where', ['first', 'in0', 'in1'])],
+  after: [node('Where', ['first', 'in0', 'in1'])],
 });
 
 const floats = (
@@ -74,7 +74,7 @@ const ACTIVATIONS: readonly Case[] = [
     op,
     inputs: [[3, 20]],
     // A step has no slope: what is added to it has.
-    then: [node('Add', ['first', 'in0'])],
+    after: [node('Add', ['first', 'in0'])],
   })),
   { op: 'Tan', inputs: [drawn([3, 5], 'small')] },
   { op: 'Asin', inputs: [drawn([3, 5], 'small')] },
@@ -100,7 +100,7 @@ const CHOICES: readonly Case[] = [
   ...['And', 'Or', 'Xor'].map((op): Case => ({
     op: 'Greater',
     inputs: [pair, pair],
-    then: [
+    after: [
       node('Less', ['in0', 'in1'], 'second'),
       node(op, ['first', 'second'], 'both'),
       node('Where', ['both', 'in0', 'in1']),
@@ -109,7 +109,7 @@ const CHOICES: readonly Case[] = [
   {
     op: 'Greater',
     inputs: [pair, pair],
-    then: [node('Not', ['first'], 'no'), node('Where', ['no', 'in0', 'in1'])],
+    after: [node('Not', ['first'], 'no'), node('Where', ['no', 'in0', 'in1'])],
   },
   deciding('IsNaN', [pair, pair]),
   deciding('IsInf', [pair, pair]),
@@ -135,7 +135,7 @@ const CHOICES: readonly Case[] = [
     op: 'Cast',
     inputs: [{ indices: [1, 2, 0], shape: [3] }],
     attributes: { to: 1 },
-    then: [node('Add', ['first', 'in1'])],
+    after: [node('Add', ['first', 'in1'])],
     more: [[3]],
   },
   { op: 'CastLike', inputs: [[3, 5], scalar('like', 1)] },
@@ -170,17 +170,17 @@ const LAYOUTS: readonly Case[] = [
     inputs: [[4, 6], int64s('s', [1, 2, 3])],
     attributes: { axis: 1 },
     outputs: 3,
-    then: joined(3),
+    after: joined(3),
   },
   {
     op: 'Split',
     inputs: [[4, 6]],
     attributes: { axis: -1, split: [2, 4] },
     outputs: 2,
-    then: joined(2),
+    after: joined(2),
   },
-  { op: 'Split', inputs: [[5, 2]], outputs: 2, then: joined(2) },
-  { op: 'Split', inputs: [[4, 2]], outputs: 2, then: [node('Relu', ['first_1'])] },
+  { op: 'Split', inputs: [[5, 2]], outputs: 2, after: joined(2) },
+  { op: 'Split', inputs: [[4, 2]], outputs: 2, after: [node('Relu', ['first_1'])] },
   { op: 'Slice', inputs: [[4, 6], int64s('a', [1]), int64s('b', [-1]), int64s('c', [1])] },
   { op: 'Slice', inputs: [[4, 6], int64s('a', [0, -3]), int64s('b', [2 ** 31, 2 ** 31])] },
   {
@@ -226,6 +226,24 @@ const LAYOUTS: readonly Case[] = [
   { op: 'Trilu', inputs: [[3, 4], longs('k', [], [-1])], attributes: { upper: 0 } },
 ];
 
+const MADE: readonly Case[] = [
+  {
+    op: 'Relu',
+    inputs: [[3, 2]],
+    after: [
+      node('Shape', ['first'], 'shape'),
+      node('ConstantOfShape', ['shape'], 'twos', { value: f(2), value_type: 'float32' }),
+      node('Mul', ['first', 'twos']),
+    ],
+  },
+  {
+    op: 'Range',
+    inputs: [longs('a', [], [0]), longs('b', [], [3]), longs('c', [], [1])],
+    after: [node('Gather', ['in3', 'first'], 'out', { axis: 0 })],
+    more: [[4, 2]],
+  },
+];
+
 const INDICES: readonly Case[] = [
   { op: 'Gather', inputs: [[3, 4, 2], longs('i', [], [-1])], attributes: { axis: 1 } },
   { op: 'Gather', inputs: [[3, 4], longs('i', [2], [0, 0])], attributes: { axis: -1 } },
@@ -256,14 +274,14 @@ const INDICES: readonly Case[] = [
     op: 'TopK',
     inputs: [drawn([3, 6], 'distinct'), int64s('k', [2])],
     outputs: 2,
-    then: [node('Relu', ['first'])],
+    after: [node('Relu', ['first'])],
   },
   {
     op: 'TopK',
     inputs: [drawn([4, 3], 'distinct')],
     attributes: { k: 2, axis: 0, largest: 0 },
     outputs: 2,
-    then: [node('Neg', ['first'])],
+    after: [node('Neg', ['first'])],
   },
   { op: 'CumSum', inputs: [[3, 4], longs('axis', [], [1])] },
   {
@@ -274,20 +292,20 @@ const INDICES: readonly Case[] = [
   {
     op: 'OneHot',
     inputs: [{ indices: [1, 0, 2], shape: [3] }, longs('d', [], [4]), floats('v', [2], [0, 1])],
-    then: [node('Mul', ['first', 'in3'])],
+    after: [node('Mul', ['first', 'in3'])],
     more: [[3, 4]],
   },
   {
     op: 'ArgMax',
     inputs: [drawn([3, 4], 'distinct')],
     attributes: { axis: 1 },
-    then: [node('GatherElements', ['in0', 'first'], 'out', { axis: 1 })],
+    after: [node('GatherElements', ['in0', 'first'], 'out', { axis: 1 })],
   },
   {
     op: 'ArgMin',
     inputs: [drawn([3, 4], 'distinct')],
     attributes: { axis: 0 },
-    then: [node('GatherElements', ['in0', 'first'], 'out', { axis: 0 })],
+    after: [node('GatherElements', ['in0', 'first'], 'out', { axis: 0 })],
   },
 ];
 
@@ -492,7 +510,7 @@ const RECURRENT: readonly Case[] = (
     ['RNN', 1, 2],
   ] as const
 ).flatMap(([op, gates, outputs]): Case[] => {
-  const base = { op, outputs, then: joined(outputs), tolerance: 5e-5 };
+  const base = { op, outputs, after: joined(outputs), tolerance: 5e-5 };
   const small = (inputs: Case['inputs']): Case['inputs'] =>
     inputs.map((input) => (Array.isArray(input) ? drawn(input, 'small') : input));
   const size: Attributes = { hidden_size: 2 };
@@ -519,7 +537,12 @@ const RECURRENT: readonly Case[] = (
       ]),
       attributes: size,
     },
-    { ...base, inputs: small(weights(gates)), attributes: size, then: [node('Relu', ['first_1'])] },
+    {
+      ...base,
+      inputs: small(weights(gates)),
+      attributes: size,
+      after: [node('Relu', ['first_1'])],
+    },
   ];
 });
 
@@ -566,6 +589,7 @@ export const MORE_CASES: readonly Case[] = [
   ...ACTIVATIONS,
   ...CHOICES,
   ...LAYOUTS,
+  ...MADE,
   ...INDICES,
   ...REDUCTIONS,
   ...RESIZES,

@@ -35,7 +35,7 @@ export type Case = {
   /** How many outputs it has; the loss is computed from the sum of those that are numbers, unless `nodes` says otherwise. */
   readonly outputs?: number;
   /** What follows: reads `first`, the output of the operator, `first_1` and so on, and ends with `out`. */
-  readonly then?: readonly ForwardNode[];
+  readonly after?: readonly ForwardNode[];
   /** Largest error of a gradient by the largest component; 1e-5 unless given. */
   readonly tolerance?: number;
 };
@@ -106,7 +106,7 @@ function networkOf(test: Case, seed: number): { network: Network; given: Map<str
   });
   const names = all.slice(0, test.inputs.length);
   const attributes = test.attributes ?? {};
-  const output = test.then === undefined ? 'out' : 'first';
+  const output = test.after === undefined ? 'out' : 'first';
   const outputs = Array.from({ length: test.outputs ?? 1 }, (_, i) =>
     i === 0 ? output : `${output}_${i}`,
   );
@@ -122,7 +122,7 @@ function networkOf(test: Case, seed: number): { network: Network; given: Map<str
     network: {
       inputs,
       output: 'out',
-      nodes: [node, ...(test.then ?? [])],
+      nodes: [node, ...(test.after ?? [])],
       layers: [{ name: 'l', type: test.op, output: 'out' }],
       parameters,
       state,

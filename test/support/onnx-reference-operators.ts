@@ -9,7 +9,6 @@ import {
   build,
   get,
   ints,
-  matMul,
   normalised,
   num,
   offset,
@@ -338,7 +337,7 @@ const convTranspose: Operator = (given, a, { inputs }) => {
     full.forEach((n, i) => {
       const total = Math.max(0, n - asked[i]!);
       pads[i] = auto === 'SAME_UPPER' ? Math.floor(total / 2) : total - Math.floor(total / 2);
-      pads[i + rank] = total - pads[i]!;
+      pads[i + rank] = total - pads[i];
     });
   const output = asked ?? full.map((n, i) => n - pads[i]! - pads[i + rank]!);
   const perGroup = w.shape[1]!;
@@ -496,18 +495,20 @@ const einsum: Operator = (_given, a, { inputs }) => {
       .join('')
   ).replace('...', [...new Set(most)].sort().join(''));
   const sizes = new Map(
-    named.flatMap((term, i) => [...term].map((l, axis) => [l, tensors[i]!.shape[axis]!] as const)),
+    named.flatMap((term, i) =>
+      term.split('').map((l, axis) => [l, tensors[i]!.shape[axis]!] as const),
+    ),
   );
   const inner = [...sizes.keys()].filter((l) => !output.includes(l));
   return build(
-    [...output].map((l) => sizes.get(l)!),
+    output.split('').map((l) => sizes.get(l)!),
     (at) => {
       let total = 0;
       for (const rest of positions(inner.map((l) => sizes.get(l)!))) {
         const where = (l: string): number =>
           output.includes(l) ? at[output.indexOf(l)]! : rest[inner.indexOf(l)]!;
         total += named.reduce(
-          (product, term, i) => product * get(tensors[i]!, [...term].map(where)),
+          (product, term, i) => product * get(tensors[i]!, term.split('').map(where)),
           1,
         );
       }
@@ -654,6 +655,10 @@ export const OPERATORS: Readonly<Record<string, Operator>> = {
       inputs.map((t) => t!),
       axisOf(num(a, 'axis', 0), given(0).shape.length),
     ),
+  ConstantOfShape: (given, a) => {
+    const shape = [...given(0).data];
+    return refTensor(shape, new Float64Array(sizeOf(shape)).fill(num(a, 'value', 0)));
+  },
   ConvTranspose: convTranspose,
   CumSum: cumSum,
   DepthToSpace: depthToSpace,
@@ -714,10 +719,19 @@ export const OPERATORS: Readonly<Record<string, Operator>> = {
   RMSNormalization: rms,
   RNN: recurrent,
   ...Object.fromEntries(Object.keys(REDUCTIONS).map((op) => [op, reduction(op)])),
+  Range: (given) => {
+    const [start, limit, delta] = [given(0).data[0]!, given(1).data[0]!, given(2).data[0]!];
+    const count = Math.ceil((limit - start) / delta);
+    return refTensor(
+      [count],
+      Array.from({ length: count }, (_, i) => start + i * delta),
+    );
+  },
   Resize: resize,
   Scatter: scatterElements,
   ScatterElements: scatterElements,
   ScatterND: scatterND,
+  Shape: (given) => refTensor([given(0).shape.length], given(0).shape),
   SimplifiedLayerNormalization: rms,
   Slice: cutsOf,
   SpaceToDepth: spaceToDepth,
@@ -749,6 +763,3 @@ export const OPERATORS: Readonly<Record<string, Operator>> = {
   },
   Xor: compared((x, y) => (x !== 0) !== (y !== 0)),
 };
-
-/** A product of matrices is shared with the reference that this file adds to. */
-export { matMul };

@@ -200,7 +200,7 @@ function softmax(x: RefTensor, log: boolean, a: Attributes = {}): RefTensor {
 }
 
 /** Matrices; a vector is one row or one column, which the result does not have. */
-function product(a: RefTensor, b: RefTensor): RefTensor {
+function matrixProduct(a: RefTensor, b: RefTensor): RefTensor {
   const wideA = a.shape.length === 1 ? { ...a, shape: [1, ...a.shape] } : a;
   const wideB = b.shape.length === 1 ? { ...b, shape: [...b.shape, 1] } : b;
   const made = matMul(wideA, wideB);
@@ -263,7 +263,7 @@ export function evaluateNode(
       return c === undefined ? scaled : broadcast(scaled, c, (p, q) => p + num(a, 'beta', 1) * q);
     }
     case 'MatMul':
-      return product(x, given(1));
+      return matrixProduct(x, given(1));
     case 'Softmax':
     case 'LogSoftmax':
       return softmax(x, op === 'LogSoftmax', a);

@@ -5,7 +5,7 @@
 
 /** Wire types. 3 and 4, groups, are deprecated and read as damage. */
 export const VARINT = 0;
-const FIXED64 = 1;
+export const FIXED64 = 1;
 export const BYTES = 2;
 export const FIXED32 = 5;
 const MAX_FIELD = 0x1fffffff;

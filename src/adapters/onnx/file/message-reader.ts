@@ -3,7 +3,7 @@
  * with their offset. The reader copies nothing and takes each byte once, so hostile files cannot make it loop.
  */
 import { QuarkError } from '../../../base/errors.ts';
-import { BYTES, FIXED32, ProtoReader, VARINT } from '../../../codecs/protobuf/reader.ts';
+import { BYTES, FIXED32, FIXED64, ProtoReader, VARINT } from '../../../codecs/protobuf/reader.ts';
 
 /** The error for bytes that are no ONNX model. `offset` counts from the start of the file. */
 export function damagedModel(problem: string, offset: number): QuarkError {
@@ -44,6 +44,11 @@ export class MessageReader {
     const { damage, isBroken } = this.#reader;
     if (isBroken) throw damagedModel(damage.problem, damage.offset);
     return hasField;
+  }
+
+  /** Whether the field has bytes: text, a message, a packed list. */
+  get isBytes(): boolean {
+    return this.#reader.wire === BYTES;
   }
 
   /** The bytes of the field, a view. */
@@ -89,7 +94,17 @@ export class MessageReader {
     this.#list('float', FIXED32, into, maxLength);
   }
 
-  #list(kind: 'integer' | 'float', single: number, into: number[], maxLength: number): void {
+  /** Adds the field's float64s, packed or single, to `into`, which may grow to `maxLength`. */
+  doubles(into: number[], maxLength: number): void {
+    this.#list('double', FIXED64, into, maxLength);
+  }
+
+  #list(
+    kind: 'integer' | 'float' | 'double',
+    single: number,
+    into: number[],
+    maxLength: number,
+  ): void {
     if (this.#reader.wire !== single) this.#expect(BYTES);
     this.#reader.repeated(kind, into, maxLength + 1);
     if (this.#reader.isBroken) throw damagedModel('a list ends inside a number', this.#reader.from);

@@ -92,6 +92,7 @@ export type OnnxAttribute =
   | { readonly kind: 'string'; readonly value: string }
   | { readonly kind: 'ints'; readonly value: readonly number[] }
   | { readonly kind: 'floats'; readonly value: readonly number[] }
+  | { readonly kind: 'strings'; readonly value: readonly string[] }
   | { readonly kind: 'tensor'; readonly value: OnnxTensor }
   | { readonly kind: 'graph' }
   | { readonly kind: 'other' };

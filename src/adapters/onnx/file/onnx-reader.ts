@@ -9,6 +9,7 @@ import {
   ATTRIBUTE_INT,
   ATTRIBUTE_INTS,
   ATTRIBUTE_STRING,
+  ATTRIBUTE_STRINGS,
   ATTRIBUTE_TENSOR,
   elementTypeOf,
   MAX_LIST_LENGTH,
@@ -190,6 +191,7 @@ function readAttribute(reader: MessageReader): [name: string, value: OnnxAttribu
   let hasGraph = false;
   const ints: number[] = [];
   const floats: number[] = [];
+  const strings: string[] = [];
   while (reader.next()) {
     const { field } = reader;
     if (field === 1) name = reader.text(MAX_NAME_BYTES);
@@ -200,6 +202,7 @@ function readAttribute(reader: MessageReader): [name: string, value: OnnxAttribu
     else if (field === 6 || field === 11) hasGraph = true;
     else if (field === 7) reader.floats(floats, MAX_LIST_LENGTH);
     else if (field === 8) reader.integers(ints, MAX_LIST_LENGTH);
+    else if (field === 9 && strings.length < MAX_LIST_LENGTH) strings.push(shortText(reader));
     else if (field === 20) type = reader.integer();
   }
   if (hasGraph) return [name, { kind: 'graph' }];
@@ -208,6 +211,7 @@ function readAttribute(reader: MessageReader): [name: string, value: OnnxAttribu
   if (type === ATTRIBUTE_STRING) return [name, { kind: 'string', value: text }];
   if (type === ATTRIBUTE_FLOATS) return [name, { kind: 'floats', value: floats }];
   if (type === ATTRIBUTE_INTS) return [name, { kind: 'ints', value: ints }];
+  if (type === ATTRIBUTE_STRINGS) return [name, { kind: 'strings', value: strings }];
   if (type === ATTRIBUTE_TENSOR && tensor !== undefined)
     return [name, { kind: 'tensor', value: tensor }];
   return [name, { kind: 'other' }];
@@ -287,10 +291,18 @@ const LISTED: Readonly<Partial<Record<ElementType, number>>> = {
   int32: 5,
   int64: 7,
   bool: 5,
+  float16: 5,
+  bfloat16: 5,
+  float64: 10,
+  int8: 5,
+  uint8: 5,
+  int16: 5,
+  uint16: 5,
+  uint32: 11,
 };
 
 /**
- * The numbers of a constant of type float32, int32, int64 or bool, in row-major order.
+ * The numbers of a constant of any type but text and 64 bits without a sign, in row-major order.
  *
  * @throws {QuarkError} `unsupported` for other types and for numbers in another file, `invalid_input` when there are
  * fewer or more than the shape says
@@ -313,21 +325,64 @@ export function tensorNumbers(tensor: OnnxTensor): number[] {
   const size = tensor.shape.reduce((product, length) => product * length, 1);
   const numbers =
     tensor.rawData === null
-      ? listed(tensor.message, field, size)
+      ? listed(tensor.message, field, size).map((value) => ofBits(value, elementType))
       : raw(tensor.rawData, elementType);
   if (numbers.length !== size)
     throw invalidInput(`model: "${name}"`, numbers.length, `${size} numbers`);
   return numbers;
 }
 
+/** Width in bytes of a number, and how it is read. */
+const RAW: Readonly<
+  Partial<Record<ElementType, readonly [width: number, at: (view: DataView, at: number) => number]>>
+> = {
+  float32: [4, (view, at) => view.getFloat32(at, true)],
+  float64: [8, (view, at) => view.getFloat64(at, true)],
+  float16: [2, (view, at) => float16(view.getUint16(at, true))],
+  bfloat16: [2, (view, at) => bfloat16(view.getUint16(at, true))],
+  int8: [1, (view, at) => view.getInt8(at)],
+  int16: [2, (view, at) => view.getInt16(at, true)],
+  int32: [4, (view, at) => view.getInt32(at, true)],
+  int64: [8, (view, at) => Number(view.getBigInt64(at, true))],
+  uint8: [1, (view, at) => view.getUint8(at)],
+  uint16: [2, (view, at) => view.getUint16(at, true)],
+  uint32: [4, (view, at) => view.getUint32(at, true)],
+  bool: [1, (view, at) => view.getUint8(at)],
+};
+
 function raw(bytes: Uint8Array, elementType: ElementType): number[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const read = (width: number, at: (offset: number) => number): number[] =>
-    Array.from({ length: Math.floor(bytes.length / width) }, (_, i) => at(i * width));
-  if (elementType === 'float32') return read(4, (at) => view.getFloat32(at, true));
-  if (elementType === 'int32') return read(4, (at) => view.getInt32(at, true));
-  if (elementType === 'int64') return read(8, (at) => Number(view.getBigInt64(at, true)));
-  return [...bytes];
+  const [width, at] = RAW[elementType] ?? [1, (from: DataView, i: number) => from.getUint8(i)];
+  return Array.from({ length: Math.floor(bytes.length / width) }, (_, i) => at(view, i * width));
+}
+
+/** IEEE 754 binary16, from its bits. */
+function float16(bits: number): number {
+  const [sign, exponent, fraction] = [bits >> 15, (bits >> 10) & 31, bits & 1023];
+  const size =
+    exponent === 0
+      ? fraction * 2 ** -24
+      : exponent === 31
+        ? fraction === 0
+          ? Infinity
+          : Number.NaN
+        : (1 + fraction / 1024) * 2 ** (exponent - 15);
+  return sign === 1 ? -size : size;
+}
+
+const BITS = new DataView(new ArrayBuffer(4));
+
+/** The upper half of a float32, from its bits. */
+function bfloat16(bits: number): number {
+  BITS.setUint16(0, bits);
+  BITS.setUint16(2, 0);
+  return BITS.getFloat32(0);
+}
+
+/** Listed numbers of 16 bits are whole numbers: their bits. */
+function ofBits(value: number, elementType: ElementType): number {
+  if (elementType === 'float16') return float16(value);
+  return elementType === 'bfloat16' ? bfloat16(value) : value;
 }
 
 function listed(message: Uint8Array, field: number, size: number): number[] {
@@ -336,6 +391,7 @@ function listed(message: Uint8Array, field: number, size: number): number[] {
   while (reader.next()) {
     if (reader.field !== field) continue;
     if (field === 4) reader.floats(numbers, size);
+    else if (field === 10) reader.doubles(numbers, size);
     else reader.integers(numbers, size);
   }
   return numbers;

@@ -11,12 +11,14 @@ import type {
   NetworkParameter,
   NetworkState,
 } from './network.ts';
-import type {
-  OnnxAttribute,
-  OnnxModelFile,
-  OnnxNode,
-  OnnxTensor,
-  OnnxValueInfo,
+import {
+  FLOAT_TYPES,
+  type ElementType,
+  type OnnxAttribute,
+  type OnnxModelFile,
+  type OnnxNode,
+  type OnnxTensor,
+  type OnnxValueInfo,
 } from '../file/onnx-format.ts';
 import { readOnnxModel, tensorNumbers } from '../file/onnx-reader.ts';
 import type { Attributes, AttributeValue } from '../file/onnx-writer.ts';
@@ -31,37 +33,52 @@ export type NetworkImportOptions = {
 };
 
 /** Operator sets whose forms of the trainable operators are understood. */
-const OLDEST_OPSET = 9;
+const OLDEST_OPSET = 7;
 
-/** Inputs of operators that are weights or biases, by operator and position; all others are `other`. */
-const ROLES: Readonly<Record<string, ParameterRole>> = {
-  'Add:1': 'bias',
-  'Add:0': 'bias',
-  'BatchNormalization:2': 'bias',
-  'Conv:1': 'weight',
-  'Conv:2': 'bias',
-  'Gather:0': 'weight',
-  'Gemm:1': 'weight',
-  'Gemm:2': 'bias',
-  'LayerNormalization:2': 'bias',
-  'MatMul:0': 'weight',
-  'MatMul:1': 'weight',
+/** Operators whose second input, and for recurrent ones third, is a weight, and the next one a bias. */
+const WEIGHTED: Readonly<Record<string, readonly ParameterRole[]>> = {
+  BatchNormalization: ['other', 'other', 'bias'],
+  Conv: ['other', 'weight', 'bias'],
+  ConvTranspose: ['other', 'weight', 'bias'],
+  GRU: ['other', 'weight', 'weight', 'bias'],
+  Gather: ['weight'],
+  Gemm: ['other', 'weight', 'bias'],
+  GroupNormalization: ['other', 'other', 'bias'],
+  InstanceNormalization: ['other', 'other', 'bias'],
+  LSTM: ['other', 'weight', 'weight', 'bias', 'other', 'other', 'other', 'weight'],
+  LayerNormalization: ['other', 'other', 'bias'],
+  MatMul: ['weight', 'weight'],
+  PRelu: ['other', 'weight'],
+  RMSNormalization: ['other', 'other'],
+  RNN: ['other', 'weight', 'weight', 'bias'],
+  SimplifiedLayerNormalization: ['other', 'other'],
 };
 
-/** Where a single number is a weight or a bias: that of a unit, a channel or a feature there is one of. */
-const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
-  'BatchNormalization:1',
-  'BatchNormalization:2',
-  'Conv:1',
-  'Conv:2',
-  'Gather:0',
-  'Gemm:0',
-  'Gemm:1',
-  'Gemm:2',
-  'LayerNormalization:1',
-  'LayerNormalization:2',
-  'MatMul:0',
-  'MatMul:1',
+const ROLES: Readonly<Record<string, ParameterRole>> = {
+  'Add:0': 'bias',
+  'Add:1': 'bias',
+  ...Object.fromEntries(
+    Object.entries(WEIGHTED).flatMap(([op, roles]) =>
+      roles.map((role, position) => [`${op}:${position}`, role] as const),
+    ),
+  ),
+};
+
+/**
+ * Where a single number, or a constant of the graph, is a parameter: a weight or a bias of a unit, a channel or a feature.
+ * Position 0 is what flows through, unless the operator is a product or a table.
+ */
+const isWeightPosition = (op: string, position: number): boolean =>
+  (WEIGHTED[op]?.length ?? 0) > position &&
+  (position > 0 || op === 'MatMul' || op === 'Gather' || op === 'Gemm');
+
+/** Lists of numbers that are settings and no weights. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'OneHot:2',
+  'Pad:2',
+  'Resize:1',
+  'Resize:2',
+  'Upsample:1',
 ]);
 
 /** Operators that an addition of one number behind them is the bias of. */
@@ -124,6 +141,8 @@ class ImportedNetwork {
   readonly #parameters = new Map<string, NetworkParameter>();
   readonly #state = new Map<string, NetworkState>();
   readonly #constants = new Map<string, NetworkConstant>();
+  /** Tensors that nodes hold: weights where they are used as such, constants elsewhere. */
+  readonly #constantNodes = new Map<string, OnnxTensor>();
 
   constructor(model: OnnxModelFile, opset: number, isTrainable: (name: string) => boolean) {
     this.#model = model;
@@ -134,13 +153,15 @@ class ImportedNetwork {
   add(node: OnnxNode, layerName: string): void {
     const output = node.outputs[0] ?? '';
     if (node.opType === 'Constant') return this.#addConstantNode(node, output);
-    const isKnown =
-      node.domain === '' || (node.domain === 'com.microsoft' && node.opType === 'Gelu');
+    if (node.hasSubgraph) throw subgraph(node);
+    const isKnown = node.domain === '' || CONTRIBUTED.has(`${node.domain}.${node.opType}`);
     const op = isKnown ? node.opType : `${node.domain}.${node.opType}`;
     for (const [position, name] of node.inputs.entries())
       this.#addInput(name, op, position, layerName, this.#isBias(node, position));
     if (BIASED_OPS.has(op)) this.#products.add(output);
-    this.#nodes.push({ op, inputs: node.inputs, output, attributes: this.#attributes(node) });
+    const outputs = node.outputs.length > 1 ? { outputs: node.outputs } : {};
+    const attributes = this.#attributes(node);
+    this.#nodes.push({ op, inputs: node.inputs, output, ...outputs, attributes });
     this.#layers.push({ name: layerName, type: node.opType, output });
   }
 
@@ -163,7 +184,8 @@ class ImportedNetwork {
   }
 
   #addInput(name: string, op: string, position: number, layerName: string, isBias: boolean): void {
-    const tensor = this.#model.initializers.get(name);
+    const stored = this.#model.initializers.get(name);
+    const tensor = stored ?? this.#constantNodes.get(name);
     if (tensor === undefined) {
       const input = this.#model.inputs.find((info) => info.name === name);
       if (input !== undefined && !this.#inputs.has(name))
@@ -171,10 +193,11 @@ class ImportedNetwork {
       return;
     }
     const size = tensor.shape.reduce((product, length) => product * length, 1);
-    const isSingle = isBias || SINGLE_PARAMETERS.has(`${op}:${position}`);
+    const isSingle = isBias || isWeightPosition(op, position);
+    const isSetting = SETTINGS.has(`${op}:${position}`) || (stored === undefined && !isSingle);
     if (op === 'BatchNormalization' && position >= 3)
       this.#state.set(name, { name, layerName, shape: tensor.shape, initial: floats(tensor) });
-    else if (tensor.elementType !== 'float32' || (size <= 1 && !isSingle))
+    else if (!FLOAT_TYPES.has(tensor.elementType) || isSetting || (size <= 1 && !isSingle))
       this.#addConstant(name, tensor);
     else if (!this.#parameters.has(name)) {
       this.#parameters.set(name, {
@@ -191,7 +214,10 @@ class ImportedNetwork {
   /** Its value is a tensor, or from operator set 12 on a number or a list of numbers. */
   #addConstantNode({ attributes }: OnnxNode, name: string): void {
     const value = attributes.get('value');
-    if (value?.kind === 'tensor') return this.#addConstant(name, value.value);
+    if (value?.kind === 'tensor') {
+      this.#constantNodes.set(name, value.value);
+      return;
+    }
     for (const [attribute, type] of CONSTANT_ATTRIBUTES) {
       const given = attributes.get(attribute);
       if (given?.kind === 'float' || given?.kind === 'int')
@@ -204,16 +230,17 @@ class ImportedNetwork {
   #addConstant(name: string, tensor: OnnxTensor): void {
     if (this.#constants.has(name)) return;
     const { elementType, shape } = tensor;
-    if (elementType !== 'float32' && elementType !== 'int64') {
+    const type = constantType(elementType);
+    if (type === undefined) {
       throw new QuarkError(
         'unsupported',
-        `The constant "${name}" is of type ${elementType ?? 'unknown'}; training knows float32 and int64.`,
+        `The constant "${name}" is of type ${elementType ?? 'unknown'}; training knows numbers and booleans.`,
         {
           details: { field: 'model', value: name, reason: 'element_type' },
         },
       );
     }
-    this.#constants.set(name, { name, type: elementType, shape, data: tensorNumbers(tensor) });
+    this.#constants.set(name, { name, type, shape, data: tensorNumbers(tensor) });
   }
 
   #attributes(node: OnnxNode): Attributes {
@@ -223,7 +250,17 @@ class ImportedNetwork {
       if (written !== undefined) attributes[name] = written;
     }
     // Before operator set 13 the default was the first axis behind the batch, with all that follow it.
-    if (node.opType.endsWith('Softmax') && this.#opset < 13) attributes['axis'] ??= 1;
+    if (node.opType.endsWith('Softmax') && this.#opset < 13) {
+      attributes['axis'] ??= 1;
+      attributes['flattens'] = 1;
+    }
+    const value = node.attributes.get('value');
+    if (node.opType === 'ConstantOfShape' && value?.kind === 'tensor') {
+      const [number = 0] = tensorNumbers(value.value);
+      const isFloat = FLOAT_TYPES.has(value.value.elementType);
+      attributes['value'] = isFloat ? { float: number } : number;
+      attributes['value_type'] = isFloat ? 'float32' : 'int64';
+    }
     return attributes;
   }
 }
@@ -236,6 +273,23 @@ const CONSTANT_ATTRIBUTES = [
   ['value_ints', 'int64'],
 ] as const;
 
+/** Operators of onnxruntime's own that mean what those of ONNX do. */
+const CONTRIBUTED: ReadonlySet<string> = new Set(['com.microsoft.Gelu']);
+
+const subgraph = ({ opType, outputs }: OnnxNode): QuarkError =>
+  new QuarkError(
+    'unsupported',
+    `${opType} "${outputs[0] ?? ''}" has a graph of its own, which cannot be trained through.`,
+    { details: { field: 'model', layer: outputs[0] ?? '', op: opType, reason: 'subgraph' } },
+  );
+
+/** The type that a constant has in the training graph, where all floats are float32 and short integers int32. */
+function constantType(type: ElementType | null): NetworkConstant['type'] | undefined {
+  if (type === null || type === 'string' || type === 'uint64') return undefined;
+  if (FLOAT_TYPES.has(type)) return 'float32';
+  return type === 'int64' || type === 'bool' ? type : 'int32';
+}
+
 const floats = (tensor: OnnxTensor): Float32Array => Float32Array.from(tensorNumbers(tensor));
 
 function attributeValue(attribute: OnnxAttribute): AttributeValue | undefined {
@@ -247,6 +301,9 @@ function attributeValue(attribute: OnnxAttribute): AttributeValue | undefined {
     case 'ints':
       return attribute.value;
     case 'floats':
+      return { floats: attribute.value };
+    case 'strings':
+      return { strings: attribute.value };
     case 'tensor':
     case 'graph':
     case 'other':
@@ -255,7 +312,8 @@ function attributeValue(attribute: OnnxAttribute): AttributeValue | undefined {
 }
 
 function networkInput({ name, elementType, shape }: OnnxValueInfo): NetworkInput {
-  if (elementType !== 'float32' && elementType !== 'int32' && elementType !== 'int64') {
+  const type = inputType(elementType);
+  if (type === undefined) {
     throw new QuarkError(
       'unsupported',
       `The input "${name}" is of type ${elementType ?? 'unknown'}; training knows float32, int32 and int64.`,
@@ -269,5 +327,11 @@ function networkInput({ name, elementType, shape }: OnnxValueInfo): NetworkInput
   const sizes: TensorShape = shape.map(
     (size, axis) => size ?? (axis === 0 ? 'batch' : `${name}_${axis}`),
   );
-  return { name, type: elementType, shape: sizes };
+  return { name, type, shape: sizes };
+}
+
+/** What a run gives: float32 for every kind of float, because the training graph computes in float32. */
+function inputType(type: ElementType | null): NetworkInput['type'] | undefined {
+  if (FLOAT_TYPES.has(type)) return 'float32';
+  return type === 'int32' || type === 'int64' || type === 'bool' ? type : undefined;
 }

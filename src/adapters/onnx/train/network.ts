@@ -5,8 +5,8 @@ import type { GraphBuilder, TensorShape } from './graph/graph-builder.ts';
 import type { ElementType } from '../file/onnx-format.ts';
 import type { ForwardNode, GraphMode, OpRuleContext } from './graph/op-rule.ts';
 import { Tape } from './graph/tape.ts';
-import { RULES } from './rules/all.ts';
-import { sizesOfNode } from './graph/size-ops.ts';
+import { OPERATOR_RULES } from './rules/all.ts';
+import { sizesOfNode, type SizeValue } from './graph/size-ops.ts';
 
 /** An input of the network or a target of its loss. */
 export type NetworkInput = {
@@ -72,7 +72,7 @@ export type Network = {
 };
 
 /** Operators that can be trained through. */
-export const TRAINABLE_OPS: readonly string[] = Object.keys(RULES).sort();
+export const TRAINABLE_OPS: readonly string[] = Object.keys(OPERATOR_RULES).sort();
 
 /** The forward pass of a network in a graph, ready for gradients. */
 export class EmittedNetwork {
@@ -80,7 +80,7 @@ export class EmittedNetwork {
   readonly #context: OpRuleContext;
   readonly #constants: ReadonlyMap<string, NetworkConstant>;
   /** Sizes that were computed from shapes. */
-  readonly #sizes = new Map<string, TensorShape>();
+  readonly #sizes = new Map<string, SizeValue>();
   readonly #tape: Tape;
   /** Inputs that a run fills with noise. */
   readonly noise: NetworkNoise[] = [];
@@ -98,15 +98,14 @@ export class EmittedNetwork {
         if (constant === undefined) throw notConstant(name);
         return constant;
       },
-      constantOrNone: (name) =>
-        this.#constants.get(name)?.data ?? wholeSizes(this.#sizes.get(name)),
-      sizes: (name) => this.#sizesOf(name) ?? this.#context.constant(name),
+      constantOrNone: (name) => this.#constants.get(name)?.data ?? numbersOf(this.#sizes.get(name)),
+      sizes: (name) => this.#sizesOf(name)?.values ?? this.#context.constant(name),
       setState: (name, updated) => this.stateUpdates.set(name, updated),
       noise: (like, rate) => this.#addNoise(like, rate),
     };
     this.#tape = new Tape(
       this.#context,
-      RULES,
+      OPERATOR_RULES,
       network.parameters.flatMap(({ name, isTrainable }) => (isTrainable ? [name] : [])),
     );
     for (const node of network.nodes) this.emit(node);
@@ -130,7 +129,8 @@ export class EmittedNetwork {
       );
     }
     for (const [index, name] of node.inputs.entries())
-      if (index === 0 || !SETTING_OPS.has(node.op)) this.#declare(name);
+      if (!ALL_SETTINGS.has(node.op) && (index === 0 || !SETTING_OPS.has(node.op)))
+        this.#declare(name);
     this.#tape.emit(node);
   }
 
@@ -149,22 +149,54 @@ export class EmittedNetwork {
     return name;
   }
 
-  #sizesOf(name: string): TensorShape | undefined {
+  #sizesOf(name: string): SizeValue | undefined {
+    const known = this.#sizes.get(name);
     const constant = this.#constants.get(name);
-    return this.#sizes.get(name) ?? (constant?.type === 'int64' ? constant.data : undefined);
+    if (known !== undefined || constant === undefined) return known;
+    const { type, shape, data } = constant;
+    if (shape.length > 1 || (type !== 'int64' && shape.length > 0)) return undefined;
+    if (type !== 'int64' && type !== 'float32') return undefined;
+    return { values: data, rank: shape.length === 0 ? 0 : 1, type };
   }
 
   /** Adds a constant to the graph when something needs it: one that nothing needs makes onnxruntime complain. */
   #declare(name: string): void {
+    if (name === '' || this.#g.has(name)) return;
+    const sizes = this.#sizes.get(name);
+    if (sizes !== undefined) return this.#declareSizes(name, sizes);
     const constant = this.#constants.get(name);
-    if (constant === undefined || this.#g.has(name)) return;
+    if (constant === undefined) throw notComputed(name);
     const { type, shape, data } = constant;
     if (type === 'int64') this.#g.longs(data, shape, name);
     else if (type === 'int32') this.#g.int32s(data, shape, name);
     else if (type === 'bool') this.#g.booleans(data, shape, name);
     else this.#g.floats(Float32Array.from(data), shape, name);
   }
+
+  /** Sizes that an operator needs as a tensor: as the scale of attention, or the length of positions. */
+  #declareSizes(name: string, { values, rank, type }: SizeValue): void {
+    const g = this.#g;
+    const numbers = values.filter((size) => typeof size === 'number');
+    const shape = rank === 0 ? [] : [values.length];
+    if (numbers.length === values.length) {
+      if (type === 'float32') g.floats(Float32Array.from(numbers), shape, name);
+      else g.longs(numbers, shape, name);
+      return;
+    }
+    const list = g.reshape(g.exactShape(values), shape, type === 'float32' ? undefined : name);
+    if (type === 'float32') g.op('Cast', [list], shape, { to: 1 }, { output: name });
+  }
 }
+
+/** An output that no rule makes, as the positions of MaxPool. */
+const notComputed = (name: string): QuarkError =>
+  new QuarkError(
+    'unsupported',
+    `"${name}" is used, and nothing that can be trained through makes it.`,
+    {
+      details: { field: 'model', value: name, reason: 'not_computed' },
+    },
+  );
 
 /** Operators whose further inputs are settings, which the rules write into the graph themselves. */
 const SETTING_OPS: ReadonlySet<string> = new Set([
@@ -194,6 +226,9 @@ const SETTING_OPS: ReadonlySet<string> = new Set([
   'Upsample',
 ]);
 
+/** Operators that are made of settings only. */
+const ALL_SETTINGS: ReadonlySet<string> = new Set(['ConstantOfShape', 'Range']);
+
 /** Emits the forward pass of a network whose inputs have been declared. */
 export function emitNetwork(g: GraphBuilder, network: Network, mode: GraphMode): EmittedNetwork {
   return new EmittedNetwork(g, network, mode);
@@ -213,21 +248,35 @@ export function declareFinished(
   weights: Readonly<Record<string, Float32Array>>,
 ): void {
   for (const { name, type, shape } of network.inputs) g.input(name, type, shape);
-  for (const { name, shape, initial } of [...network.parameters, ...network.state]) {
-    const data = weights[name] ?? initial;
-    if (!(data instanceof Float32Array) || data.length !== initial.length)
-      throw invalidInput(
-        `weights.${name}`,
-        data?.length,
-        `a Float32Array of ${initial.length} numbers`,
-      );
-    g.floats(data, shape, name);
-  }
+  const finished = finishedWeights(network, weights);
+  for (const { name, shape, initial } of [...network.parameters, ...network.state])
+    g.floats(finished.get(name) ?? initial, shape, name);
+}
+
+/** The given weights and, for those that are not given, the initial ones. @throws {QuarkError} `invalid_input` */
+export function finishedWeights(
+  network: Network,
+  weights: Readonly<Record<string, Float32Array>>,
+): ReadonlyMap<string, Float32Array> {
+  return new Map(
+    [...network.parameters, ...network.state].map(({ name, initial }) => {
+      const data = weights[name] ?? initial;
+      if (!(data instanceof Float32Array) || data.length !== initial.length)
+        throw invalidInput(
+          `weights.${name}`,
+          data?.length,
+          `a Float32Array of ${initial.length} numbers`,
+        );
+      return [name, data];
+    }),
+  );
 }
 
 /** Sizes of which a run decides none. */
-const wholeSizes = (sizes: TensorShape | undefined): readonly number[] | undefined =>
-  sizes?.every((size) => typeof size === 'number') === true ? sizes : undefined;
+function numbersOf(sizes: SizeValue | undefined): readonly number[] | undefined {
+  const numbers = sizes?.values.filter((size) => typeof size === 'number');
+  return numbers?.length === sizes?.values.length ? numbers : undefined;
+}
 
 const notConstant = (name: string): QuarkError =>
   new QuarkError('unsupported', `"${name}" has to be a constant for training; it is computed.`, {

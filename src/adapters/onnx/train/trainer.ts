@@ -17,6 +17,7 @@ import {
   type OrtTensor,
 } from '../ort.ts';
 import { batchFeeds, type OnnxBatch } from './batch-feeds.ts';
+import { noiseFeeds } from './noise-feeds.ts';
 import { Breather } from '../../../base/breather.ts';
 import { DeviceReductions } from './device-reductions.ts';
 import { DeviceTensors } from './device-tensors.ts';
@@ -38,6 +39,8 @@ export type OnnxTrainerOptions = {
    * else, unless given.
    */
   readonly weightLocation?: WeightLocation;
+  /** Of the noise of dropout, a whole number; 0 unless given. Equal seeds and batches give equal trainings. */
+  readonly seed?: number;
 };
 
 /** Options of {@link OnnxTrainer.step}. */
@@ -75,16 +78,18 @@ export async function openOnnxTrainer(
   training: OnnxTraining,
   options: OnnxTrainerOptions = {},
 ): Promise<OnnxTrainer> {
-  checkOptionNames('options', options, ['sessionOptions', 'weightLocation']);
+  checkOptionNames('options', options, ['sessionOptions', 'weightLocation', 'seed']);
   const { sessionOptions = {} } = options;
   const location = options.weightLocation ?? locationFor(sessionOptions);
   if (!WEIGHT_LOCATIONS.includes(location))
     throw invalidInput('options.weightLocation', location, `one of ${WEIGHT_LOCATIONS.join(', ')}`);
+  const { seed = 0 } = options;
+  if (!Number.isSafeInteger(seed)) throw invalidInput('options.seed', seed, 'a whole number');
   const session = await createSession(ort, training.bytes, {
     ...sessionOptions,
     ...(location === 'cpu' ? {} : { preferredOutputLocation: outputLocations(training, location) }),
   });
-  return new OnnxTrainer(ort, training, session, sessionOptions, location);
+  return new OnnxTrainer(ort, training, session, { sessionOptions, location, seed });
 }
 
 /** What is kept from step to step stays on the device; so does what a probe looks at, where it is reduced there. */
@@ -103,6 +108,13 @@ function locationFor(options: OrtSessionOptions): WeightLocation {
   if (provider === 'webgpu') return 'gpu-buffer';
   return provider === 'webnn' ? 'ml-tensor' : 'cpu';
 }
+
+/** What a trainer is made with. */
+type TrainerSettings = {
+  readonly sessionOptions: OrtSessionOptions;
+  readonly location: WeightLocation;
+  readonly seed: number;
+};
 
 /**
  * A network under training. Probed steps run the very graph that other steps run and only fetch more of its outputs, so
@@ -127,15 +139,16 @@ export class OnnxTrainer implements AsyncDisposable {
   #stepCount = 0;
   #hadFirstStep = false;
   #isClosed = false;
+  readonly #seed: number;
 
   /** @internal */
   constructor(
     ort: Ort,
     training: OnnxTraining,
     session: OrtSession,
-    sessionOptions: OrtSessionOptions,
-    location: WeightLocation,
+    { sessionOptions, location, seed }: TrainerSettings,
   ) {
+    this.#seed = seed;
     // The initial weights come from the host, and are compared with what the device makes of them.
     this.#device = new DeviceTensors(location === 'gpu-buffer');
     this.#ort = ort;
@@ -286,6 +299,11 @@ export class OnnxTrainer implements AsyncDisposable {
       ...Object.fromEntries(this.#values),
       ...batchFeeds(this.#ort, batch, [...inputs, target], { name: target.name, classCount }),
     };
+    for (const [name, tensor] of noiseFeeds(this.#ort, this.#training, feeds, {
+      seed: this.#seed,
+      step: this.#stepCount,
+    }))
+      feeds[name] = tensor;
     for (const [name, value] of optimizerScalars(
       this.#training.optimizer,
       this.#learningRate,

@@ -12,11 +12,14 @@ import {
   declareFinished,
   declareNetwork,
   emitNetwork,
+  finishedWeights,
   type EmittedNetwork,
   type Network,
   type NetworkInput,
+  type NetworkNoise,
   type NetworkParameter,
 } from './network.ts';
+import { withWeights } from '../file/onnx-patch.ts';
 import { networkOfOnnx } from './network-import.ts';
 import { networkOfLayers } from './network-layers.ts';
 import {
@@ -98,11 +101,14 @@ export type OnnxTraining = {
   readonly layers: readonly OnnxTrainedLayer[];
   readonly parameters: readonly OnnxTrainedParameter[];
   readonly state: readonly OnnxTrainedState[];
+  /** Inputs of `bytes` that each step fills with the noise of dropout. `openOnnxTrainer` does. */
+  readonly noise: readonly NetworkNoise[];
   /** The optimizer with its defaults. */
   readonly optimizer: OptimizerSettings;
   /**
-   * The finished model: the forward pass with these weights inside, an `.onnx` file that any runtime takes. What is not
-   * given has its initial values.
+   * The finished model with these weights inside, an `.onnx` file that any runtime takes: of a file, the file itself with other
+   * numbers, its head, output names and metadata included; of a list of layers, the forward pass. What is not given has its
+   * initial values.
    *
    * @throws {QuarkError} `invalid_input` for weights of another size
    */
@@ -116,8 +122,8 @@ const CONFIG_NAMES = ['loss', 'optimizer', 'capture', 'targetName', 'output', 'i
 /**
  * Builds the training step of a network: a list of layers, or the bytes of an `.onnx` file made of operators that can
  * be trained through (`ONNX_TRAINABLE_OPS`). Of a file, every float32 initializer of more than one number is a
- * parameter, and one of a single number where it is a weight or a bias; `isTrainable` keeps those as they are that are
- * neither. Running means of batch normalisation move as in training. The batch size is free; other sizes have to be known
+ * parameter, and one of a single number where it is a weight or a bias; so is a `Constant` node that is one. `isTrainable` keeps
+ * those as they are that are neither. A softmax at the end is left out where the loss has one. Running means of batch normalisation move as in training. The batch size is free; other sizes have to be known
  * where a gradient needs them.
  *
  * @throws {QuarkError} `invalid_input` naming the field or layer, `unsupported` naming an operator that cannot be
@@ -154,13 +160,17 @@ export function buildOnnxTraining(
       'without "output" and "isTrainable", which are for files',
     );
   const { output, isTrainable } = config;
-  const network = isFile
-    ? networkOfOnnx(model, {
-        ...(output === undefined ? {} : { output }),
-        ...(isTrainable === undefined ? {} : { isTrainable }),
-      })
-    : networkOfLayers(model);
-  return trainingOf(network, config, settings);
+  if (!isFile) return trainingOf(networkOfLayers(model), config, settings);
+  const file = model.slice();
+  const network = networkOfOnnx(file, {
+    ...(output === undefined ? {} : { output }),
+    ...(isTrainable === undefined ? {} : { isTrainable }),
+  });
+  const training = trainingOf(network, config, settings);
+  return {
+    ...training,
+    exportModel: (weights) => withWeights(file, finishedWeights(network, weights)),
+  };
 }
 
 /** The training step of a network that has been read. @throws {QuarkError} `invalid_input`, `unsupported` */
@@ -169,25 +179,29 @@ export function trainingOf(
   config: OnnxTrainingConfig,
   settings: OptimizerSettings = checkOptimizer(config.optimizer),
 ): OnnxTraining {
-  checkLossInput(network, config.loss);
   return new StepGraph(network, config, settings).finish();
 }
 
-/** A softmax in front of a loss that has one of its own would train something else, and nobody would notice. */
-function checkLossInput(network: Network, loss: OnnxLoss): void {
+/**
+ * The value that a loss is computed from. Cross-entropy has a softmax of its own: where the network ends with one, it is left
+ * out, also one that is written as a quotient of exponentials.
+ */
+function lossInput(network: Network, loss: OnnxLoss): string {
   if (typeof loss !== 'object' || loss === null) throw invalidInput('config.loss', loss, 'a loss');
   const kind = checkLiteral('config.loss.kind', loss.kind, [
     'softmaxCrossEntropy',
     'meanSquaredError',
   ]);
-  const last = network.nodes.find((node) => node.output === network.output);
-  if (kind === 'softmaxCrossEntropy' && (last?.op === 'Softmax' || last?.op === 'LogSoftmax')) {
-    throw invalidInput(
-      'config.loss',
-      last.op,
-      `of logits: leave out the ${last.op} at the end, or name its input "${last.inputs[0] ?? ''}" as config.output`,
-    );
-  }
+  if (kind !== 'softmaxCrossEntropy') return network.output;
+  const made = new Map(network.nodes.map((node) => [node.output, node]));
+  const last = made.get(network.output);
+  if (last?.op === 'Softmax' || last?.op === 'LogSoftmax') return last.inputs[0] ?? '';
+  if (last?.op !== 'Div') return network.output;
+  const [top = '', bottom = ''] = last.inputs;
+  const sum = made.get(bottom);
+  const power = made.get(top);
+  const isSoftmax = power?.op === 'Exp' && sum?.op === 'ReduceSum' && sum.inputs[0] === top;
+  return isSoftmax ? (power.inputs[0] ?? '') : network.output;
 }
 
 class StepGraph {
@@ -211,7 +225,7 @@ class StepGraph {
     const { target, classCount, loss } = emitLoss(
       g,
       this.#forward,
-      this.#network.output,
+      lossInput(this.#network, this.#config.loss),
       this.#config,
     );
     const gradients = this.#forward.gradients(loss);
@@ -256,6 +270,7 @@ class StepGraph {
       layers,
       parameters,
       state,
+      noise: this.#forward.noise,
       optimizer: this.#settings,
       exportModel: (weights) => predictGraph(this.#network, weights),
     };

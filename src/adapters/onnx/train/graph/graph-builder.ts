@@ -2,7 +2,7 @@
  * Builds an ONNX graph (operator set 17) node by node and knows the shape of every value. Sizes that are not known
  * before a run, as that of a batch, are symbols.
  */
-import { invalidInput } from '../../../../base/errors.ts';
+import { invalidInput, QuarkError } from '../../../../base/errors.ts';
 import type { ElementType } from '../../file/onnx-format.ts';
 import {
   modelBytes,
@@ -360,6 +360,28 @@ export class GraphBuilder {
       return this.sizeAt(source.value, source.axis);
     });
     return this.concat(parts, 'int64');
+  }
+
+  /** A shape as a tensor with every size in it: those that a run decides are read from the inputs that have them. */
+  exactShape(shape: TensorShape): string {
+    return this.concat(
+      shape.map((size) => this.sizeOf(size)),
+      'int64',
+    );
+  }
+
+  /** A size, or a product of sizes, as a list of one int64. @throws {QuarkError} `unsupported` when no input has it */
+  sizeOf(size: number | string): string {
+    if (typeof size === 'number') return this.integers([size]);
+    const factors = size.split('*').map((factor) => {
+      const source = this.#symbols.get(factor);
+      if (source !== undefined) return this.sizeAt(source.value, source.axis);
+      if (/^\d+$/.test(factor)) return this.integers([Number(factor)]);
+      throw new QuarkError('unsupported', `No input has the size "${size}".`, {
+        details: { field: 'model', value: size, reason: 'unknown_size' },
+      });
+    });
+    return factors.reduce((all, factor) => this.binary('Mul', all, factor));
   }
 
   /** One-dimensional values one after the other. A WebGPU shader binds few buffers: never more than six at a time. */

@@ -1,6 +1,9 @@
 /** Parts of a value along one axis: cut out, turned round, and put back between zeros. */
 import type { GraphBuilder, TensorShape } from './graph-builder.ts';
 
+/** ONNX's "to the end" of an axis. */
+export const TO_END = 2 ** 31 - 1;
+
 /** A position: a number, or a list of one int64 in the graph. */
 type Position = number | string;
 
@@ -34,8 +37,7 @@ export function padded(
   g: GraphBuilder,
   a: string,
   axis: number,
-  before: Position,
-  behind: Position,
+  [before, behind]: readonly [before: Position, behind: Position],
   shape: TensorShape,
 ): string {
   const rank = shape.length;

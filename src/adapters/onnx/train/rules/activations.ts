@@ -2,7 +2,7 @@
 import type { GraphBuilder } from '../graph/graph-builder.ts';
 import { composed } from '../graph/tape.ts';
 import { noGradient, NodeReader, type OpRule } from '../graph/op-rule.ts';
-import { ARITHMETIC_RULES, between } from './arithmetic.ts';
+import { ARITHMETIC_RULES, insideBounds } from './arithmetic.ts';
 
 /** The slope at each element, from the input and the output. */
 type Slope = (g: GraphBuilder, x: string, y: string, node: NodeReader) => string;
@@ -92,7 +92,7 @@ const hardSwish: OpRule = ({ g }, { inputs: [x = ''], output }) => {
   g.unary('HardSwish', x, {}, output);
   return (dy) => {
     const above = g.greater(x, g.scalar(3));
-    const slope = g.mul(between(g, x, -3, 3), g.add(g.scale(x, 1 / 3), g.scalar(0.5)));
+    const slope = g.mul(insideBounds(g, x, -3, 3), g.add(g.scale(x, 1 / 3), g.scalar(0.5)));
     return [g.mul(dy, g.add(above, slope))];
   };
 };
@@ -153,7 +153,7 @@ export const ACTIVATION_RULES: Readonly<Record<string, OpRule>> = {
   ),
   Exp: pointwise((_g, _x, y) => y),
   HardSigmoid: pointwise(
-    (g, _x, y, node) => g.scale(between(g, y, 0, 1), node.number('alpha', HARD_SIGMOID.alpha)),
+    (g, _x, y, node) => g.scale(insideBounds(g, y, 0, 1), node.number('alpha', HARD_SIGMOID.alpha)),
     HARD_SIGMOID,
   ),
   LeakyRelu: pointwise(

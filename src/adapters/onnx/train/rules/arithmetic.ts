@@ -67,13 +67,13 @@ const clip: OpRule = (context, node) => {
   const low = Math.max(bound(1, 'min', -FLOAT_MAX), -FLOAT_MAX);
   const high = Math.min(bound(2, 'max', FLOAT_MAX), FLOAT_MAX);
   g.op('Clip', [x, g.scalar(low), g.scalar(high)], g.shape(x), {}, { output: node.output });
-  return (dy) => [g.mul(dy, between(g, x, low, high)), null, null];
+  return (dy) => [g.mul(dy, insideBounds(g, x, low, high)), null, null];
 };
 
 const FLOAT_MAX = 3.402_823_466_385_288_6e38;
 
 /** 1 where `low` < x < `high`, 0 elsewhere. */
-export function between(g: GraphBuilder, x: string, low: number, high: number): string {
+export function insideBounds(g: GraphBuilder, x: string, low: number, high: number): string {
   return g.mul(g.greater(x, g.scalar(low)), g.greater(g.scalar(high), x));
 }
 

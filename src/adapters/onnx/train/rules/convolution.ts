@@ -7,7 +7,7 @@ import { invalidInput } from '../../../../base/errors.ts';
 import type { GraphBuilder, TensorShape } from '../graph/graph-builder.ts';
 import { NodeReader, type OpRule } from '../graph/op-rule.ts';
 import type { OpRules } from '../graph/tape.ts';
-import { padsOf, spread, windowOf, type Window } from './windows.ts';
+import { padsOf, transposedConv, windowOf, type Window } from './windows.ts';
 
 const conv: OpRule = ({ g }, node) => {
   const reader = new NodeReader(node);
@@ -37,7 +37,7 @@ const conv: OpRule = ({ g }, node) => {
     { output: node.output },
   );
   return (dy, [wantsX, wantsW, wantsB]) => [
-    wantsX === true ? spread(g, [dy, w], window, group, g.shape(x)) : null,
+    wantsX === true ? transposedConv(g, [dy, w], { window, group }, g.shape(x)) : null,
     wantsW === true ? weightGradient(g, [x, dy, w], window, group) : null,
     b !== undefined && wantsB === true
       ? g.reduce('ReduceSum', dy, [0, ...kernel.map((_, i) => i + 2)], false)
@@ -184,7 +184,7 @@ const convTranspose: OpRule = ({ g }, node) => {
   const window = transposedWindow(reader, input, kernel);
   const made: TensorShape = [batch, perGroup * group, ...window.input];
   const plain = b === undefined ? node.output : g.fresh('ConvTranspose');
-  spread(g, [x, w], window, group, made, plain);
+  transposedConv(g, [x, w], { window, group }, made, plain);
   if (b !== undefined)
     g.binary(
       'Add',

@@ -3,6 +3,8 @@ import type { GraphBuilder, TensorShape } from '../graph/graph-builder.ts';
 import { NodeReader, type OpRule } from '../graph/op-rule.ts';
 import type { OpRules } from '../graph/tape.ts';
 
+const letters = (term: string): string[] => term.split('');
+
 /** The letters of each factor and of the result. */
 type Terms = { readonly inputs: readonly string[]; readonly output: string };
 
@@ -13,7 +15,7 @@ const einsum: OpRule = ({ g }, node) => {
   const ranks = names.map((name) => g.shape(name).length);
   const terms = termsOf(reader, equation, ranks);
   const sizes = sizesOf(g, reader, terms, names);
-  const made = [...terms.output].map((letter) => sizes.get(letter) ?? 1);
+  const made = letters(terms.output).map((letter) => sizes.get(letter) ?? 1);
   g.op('Einsum', names, made, { equation: written(terms) }, { output: node.output });
   return (dy, wants) =>
     names.map((_, index) =>
@@ -29,7 +31,7 @@ function termsOf(reader: NodeReader, equation: string, ranks: readonly number[])
   const factors = left.split(',');
   if (factors.length !== ranks.length || !/^[a-zA-Z,.]*$/.test(left))
     throw reader.invalid('equation', equation, `a term for each of ${ranks.length} inputs`);
-  const free = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].filter((letter) => !equation.includes(letter));
+  const free = letters('ABCDEFGHIJKLMNOPQRSTUVWXYZ').filter((letter) => !equation.includes(letter));
   const dots = Math.max(
     0,
     ...factors.map((term, i) => (term.includes('...') ? (ranks[i] ?? 0) - (term.length - 3) : 0)),
@@ -62,7 +64,7 @@ function sizesOf(
 ): ReadonlyMap<string, number | string> {
   const sizes = new Map<string, number | string>();
   for (const [i, term] of inputs.entries())
-    for (const [axis, letter] of [...term].entries()) {
+    for (const [axis, letter] of letters(term).entries()) {
       const size = g.shape(names[i] ?? '')[axis] ?? 1;
       const known = sizes.get(letter);
       if (known !== undefined && known !== size)
@@ -86,13 +88,13 @@ function factorGradient(
   const own = inputs[index] ?? '';
   const others = inputs.filter((_, i) => i !== index);
   const known = new Set([output, ...others].join(''));
-  const reached = [...own].filter((letter) => known.has(letter));
+  const reached = letters(own).filter((letter) => known.has(letter));
   const shape: TensorShape = reached.map((letter) => sizes.get(letter) ?? 1);
   const equation = written({ inputs: [output, ...others], output: reached.join('') });
   const factors = [dy, ...names.filter((_, i) => i !== index)];
   const gradient = g.op('Einsum', factors, shape, { equation });
   if (reached.length === own.length) return gradient;
-  const aligned = [...own].map((letter) => (known.has(letter) ? (sizes.get(letter) ?? 1) : 1));
+  const aligned = letters(own).map((letter) => (known.has(letter) ? (sizes.get(letter) ?? 1) : 1));
   return g.expandLike(g.reshape(gradient, aligned), names[index] ?? '');
 }
 

@@ -30,7 +30,7 @@ const gather: OpRule = ({ g, constantOrNone }, node) => {
       // One position: zeros on both sides of it.
       const at = only < 0 ? only + size : only;
       const row = g.reshape(dy, [...before, 1, ...behind]);
-      return [padded(g, row, axis, at, size - 1 - at, shape), null];
+      return [padded(g, row, axis, [at, size - 1 - at], shape), null];
     }
     // The chosen axis goes first, as ScatterND wants it, and back.
     const count = rowCount(where);

@@ -1,7 +1,7 @@
-/** What moves elements without changing them: joining, cutting, padding, repeating. */
+/** What moves elements without changing them: joining, cutting, blocks of channels. */
 import { axisFromEnd, type GraphBuilder, type TensorShape } from '../graph/graph-builder.ts';
 import { NodeReader, type OpRule, type OpRuleContext } from '../graph/op-rule.ts';
-import { padded, part, reversed } from '../graph/parts.ts';
+import { TO_END, padded, part } from '../graph/parts.ts';
 import { composed, type OpRules } from '../graph/tape.ts';
 import { SHAPE_RULES } from './shapes.ts';
 
@@ -143,9 +143,6 @@ function bounds({ start, end, step }: Cut, size: number): { from: number; count:
   return { from, count: Math.max(0, Math.ceil((to - from) / step)) };
 }
 
-/** ONNX's "to the end". */
-const END = 2 ** 31 - 1;
-
 function cutAlong(g: GraphBuilder, reader: NodeReader, x: string, cut: Cut): string {
   const size = g.shape(x)[cut.axis] ?? 1;
   if (typeof size === 'number') {
@@ -153,19 +150,19 @@ function cutAlong(g: GraphBuilder, reader: NodeReader, x: string, cut: Cut): str
     if (count === 0) throw reader.unsupported('nothing is left of its input');
     // Backwards to the first element: an end before it, and not from the end.
     const to = cut.step > 0 ? Math.min(from + count * cut.step, size) : from + count * cut.step;
-    return part(g, x, cut.axis, from, { end: to < 0 ? -END : to, size: count, step: cut.step });
+    return part(g, x, cut.axis, from, { end: to < 0 ? -TO_END : to, size: count, step: cut.step });
   }
   if (cut.step !== 1)
     throw reader.unsupported('it steps through an axis whose size only a run decides');
-  const made = cut.start === 0 && cut.end >= END ? size : sizeOfCut(cut, size);
+  const made = cut.start === 0 && cut.end >= TO_END ? size : sizeOfCut(cut, size);
   return part(g, x, cut.axis, cut.start, { end: cut.end, size: made });
 }
 
 /** The size of a cut through an axis that only a run decides: known where both ends are counted from the same one. */
 function sizeOfCut({ start, end }: Cut, size: string): number | string {
-  if (start >= 0 && end >= 0 && end < END) return end - start;
-  if (start < 0 && (end >= END || end < 0)) return (end >= END ? 0 : end) - start;
-  return `${size}[${start}:${end >= END ? '' : end}]`;
+  if (start >= 0 && end >= 0 && end < TO_END) return end - start;
+  if (start < 0 && (end >= TO_END || end < 0)) return (end >= TO_END ? 0 : end) - start;
+  return `${size}[${start}:${end >= TO_END ? '' : end}]`;
 }
 
 /** The gradient of a cut, with zeros where nothing was taken. */
@@ -175,7 +172,7 @@ function uncutAlong(g: GraphBuilder, dy: string, from: string, cut: Cut): string
   if (typeof size === 'number') {
     const { from: first, count } = bounds(cut, size);
     if (count === size && cut.step === 1) return dy;
-    if (cut.step === 1) return padded(g, dy, cut.axis, first, size - first - count, shape);
+    if (cut.step === 1) return padded(g, dy, cut.axis, [first, size - first - count], shape);
     const source = Array.from({ length: size }, () => count);
     for (let i = 0; i < count; i += 1) source[first + i * cut.step] = i;
     // One more row, of zeros, for what was not taken.
@@ -183,8 +180,7 @@ function uncutAlong(g: GraphBuilder, dy: string, from: string, cut: Cut): string
       g,
       dy,
       cut.axis,
-      0,
-      1,
+      [0, 1],
       shape.map((n, at) => (at === cut.axis ? count + 1 : n)),
     );
     return g.op('Gather', [rows, g.integers(source)], shape, { axis: cut.axis });
@@ -194,207 +190,9 @@ function uncutAlong(g: GraphBuilder, dy: string, from: string, cut: Cut): string
     position < 0 ? g.binary('Add', total, g.integers([position])) : position;
   const before = at(cut.start);
   const behind =
-    cut.end >= END ? 0 : cut.end < 0 ? -cut.end : g.binary('Sub', total, g.integers([cut.end]));
-  return padded(g, dy, cut.axis, before, behind, shape);
+    cut.end >= TO_END ? 0 : cut.end < 0 ? -cut.end : g.binary('Sub', total, g.integers([cut.end]));
+  return padded(g, dy, cut.axis, [before, behind], shape);
 }
-
-/** How a gradient comes back to the edge from the padding of one side, `count` wide; `dy` is that padding alone. */
-type EdgeGradient = (
-  g: GraphBuilder,
-  dy: string,
-  at: {
-    readonly axis: number;
-    readonly size: number;
-    readonly count: number;
-    readonly isBegin: boolean;
-  },
-) => string;
-
-const PAD_MODES: Readonly<Record<string, EdgeGradient>> = {
-  edge: (g, dy, { axis, size, isBegin }) => {
-    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
-    const summed = g.reduce('ReduceSum', dy, [axis], true);
-    return padded(g, summed, axis, isBegin ? 0 : size - 1, isBegin ? size - 1 : 0, shape);
-  },
-  reflect: (g, dy, { axis, size, count, isBegin }) => {
-    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
-    const turned = reversed(g, dy, axis);
-    return isBegin
-      ? padded(g, turned, axis, 1, size - 1 - count, shape)
-      : padded(g, turned, axis, size - 1 - count, 1, shape);
-  },
-  wrap: (g, dy, { axis, size, count, isBegin }) => {
-    const shape = g.shape(dy).map((n, at) => (at === axis ? size : n));
-    return isBegin
-      ? padded(g, dy, axis, size - count, 0, shape)
-      : padded(g, dy, axis, 0, size - count, shape);
-  },
-};
-
-const pad: OpRule = (context, node) => {
-  const { g } = context;
-  const reader = new NodeReader(node);
-  const x = reader.input(0);
-  const mode = reader.text('mode', 'constant');
-  if (mode !== 'constant' && !Object.hasOwn(PAD_MODES, mode))
-    throw reader.unsupported(`its mode is "${mode}"`);
-  const rank = g.shape(x).length;
-  const pads = padsFor(context, reader, rank);
-  const fill = reader.optionalInput(2);
-  const value = fill === undefined ? reader.number('value', 0) : (context.constant(fill)[0] ?? 0);
-  const axes = Array.from({ length: rank }, (_, axis) => axis).filter(
-    (axis) => (pads[axis] ?? 0) !== 0 || (pads[axis + rank] ?? 0) !== 0,
-  );
-  let current = x;
-  const back: ((dy: string) => string)[] = [];
-  for (const axis of axes) {
-    const from = current;
-    const sides = { axis, begin: pads[axis] ?? 0, end: pads[axis + rank] ?? 0 };
-    current = padAlong(g, reader, from, { ...sides, mode, value });
-    back.unshift((dy) => unpadAlong(g, dy, from, { ...sides, mode }));
-  }
-  g.unary('Identity', current, {}, node.output);
-  return (dy) => [back.reduce((gradient, step) => step(gradient), dy)];
-};
-
-/** Of all axes, though the operator may name some: how much is put before each, then behind each. */
-function padsFor(context: OpRuleContext, reader: NodeReader, rank: number): readonly number[] {
-  const input = reader.optionalInput(1);
-  const given =
-    (input === undefined
-      ? (reader.integers('pads') ?? reader.integers('paddings'))
-      : context.constant(input)) ?? [];
-  const axesInput = reader.optionalInput(3);
-  const axes = (
-    axesInput === undefined
-      ? Array.from({ length: rank }, (_, axis) => axis)
-      : context.constant(axesInput)
-  ).map((axis) => axisFromEnd(axis, rank));
-  if (given.length !== 2 * axes.length)
-    throw reader.invalid('pads', given, `${2 * axes.length} sizes`);
-  const pads = Array<number>(2 * rank).fill(0);
-  for (const [i, axis] of axes.entries()) {
-    pads[axis] = given[i] ?? 0;
-    pads[axis + rank] = given[i + axes.length] ?? 0;
-  }
-  return pads;
-}
-
-type PadSides = {
-  readonly axis: number;
-  readonly begin: number;
-  readonly end: number;
-  readonly mode: string;
-};
-
-function padAlong(
-  g: GraphBuilder,
-  reader: NodeReader,
-  x: string,
-  { axis, begin, end, mode, value }: PadSides & { readonly value: number },
-): string {
-  const shape = g.shape(x);
-  const size = shape[axis] ?? 1;
-  if (typeof size === 'string' && mode !== 'constant')
-    throw reader.unsupported(
-      `it pads an axis whose size only a run decides, in the mode "${mode}"`,
-    );
-  const made = typeof size === 'number' ? size + begin + end : `${size}+${begin + end}`;
-  if (typeof made === 'number' && made < 1)
-    throw reader.unsupported('nothing is left of its input');
-  const most = mode === 'reflect' ? 1 : 0;
-  if (
-    typeof size === 'number' &&
-    mode !== 'constant' &&
-    mode !== 'edge' &&
-    Math.max(begin, end) > size - most
-  )
-    throw reader.unsupported(`it pads by more than its input has, in the mode "${mode}"`);
-  const wide = shape.map((n, at) => (at === axis ? made : n));
-  if (mode !== 'wrap') {
-    const pads = shape
-      .map((_, at) => (at === axis ? begin : 0))
-      .concat(shape.map((_, at) => (at === axis ? end : 0)));
-    const inputs =
-      mode === 'constant' ? [x, g.integers(pads), g.scalar(value)] : [x, g.integers(pads)];
-    return g.op('Pad', inputs, wide, { mode });
-  }
-  // "wrap" is of operator set 19.
-  const count = typeof size === 'number' ? size : 1;
-  const parts: string[] = [];
-  if (begin > 0) parts.push(part(g, x, axis, count - begin, { end: count, size: begin }));
-  parts.push(x);
-  if (end > 0) parts.push(part(g, x, axis, 0, { end, size: end }));
-  return g.concat(parts, 'float32', axis);
-}
-
-function unpadAlong(
-  g: GraphBuilder,
-  dy: string,
-  from: string,
-  { axis, begin, end, mode }: PadSides,
-): string {
-  const shape = g.shape(from);
-  const size = shape[axis] ?? 1;
-  const [cutBegin, cutEnd] = [Math.max(begin, 0), Math.max(end, 0)];
-  const inner = typeof size === 'number' ? size + Math.min(begin, 0) + Math.min(end, 0) : size;
-  const core = part(g, dy, axis, cutBegin, { end: cutEnd === 0 ? END : -cutEnd, size: inner });
-  // What was cut away has no gradient.
-  const whole =
-    begin < 0 || end < 0
-      ? padded(g, core, axis, Math.max(-begin, 0), Math.max(-end, 0), shape)
-      : core;
-  const edge = Object.hasOwn(PAD_MODES, mode) ? PAD_MODES[mode] : undefined;
-  if (edge === undefined || typeof size !== 'number') return whole;
-  let sum = whole;
-  if (begin > 0) {
-    const side = part(g, dy, axis, 0, { end: begin, size: begin });
-    sum = g.add(sum, edge(g, side, { axis, size, count: begin, isBegin: true }));
-  }
-  if (end > 0) {
-    const side = part(g, dy, axis, -end, { end: END, size: end });
-    sum = g.add(sum, edge(g, side, { axis, size, count: end, isBegin: false }));
-  }
-  return sum;
-}
-
-/** Repeats along the axes of size 1. */
-const expand: OpRule = (context, node) => {
-  const { g } = context;
-  const reader = new NodeReader(node);
-  const x = reader.input(0);
-  const shape = g.shape(x);
-  const asked = context.sizes(reader.input(1));
-  const rank = Math.max(shape.length, asked.length);
-  const made: TensorShape = Array.from({ length: rank }, (_, i) => {
-    const own = shape[i - rank + shape.length] ?? 1;
-    const other = asked[i - rank + asked.length] ?? 1;
-    return own === 1 ? other : own;
-  });
-  g.op('Expand', [x, g.shapeTensor(made)], made, {}, { output: node.output, type: g.type(x) });
-  return (dy) => [g.sumTo(dy, shape), null];
-};
-
-/** Repeats the whole along each axis. */
-const tile: OpRule = (context, node) => {
-  const { g } = context;
-  const reader = new NodeReader(node);
-  const x = reader.input(0);
-  const shape = g.shape(x);
-  const repeats = context.constant(reader.input(1));
-  if (repeats.length !== shape.length || repeats.some((count) => count < 1))
-    throw reader.invalid('repeats', repeats, `${shape.length} counts of 1 or more`);
-  const made = shape.map((size, axis) => {
-    const count = repeats[axis] ?? 1;
-    return typeof size === 'number' ? size * count : count === 1 ? size : `${size}*${count}`;
-  });
-  g.op('Tile', [x, g.integers(repeats)], made, {}, { output: node.output, type: g.type(x) });
-  return (dy) => {
-    const apart = shape.flatMap((size, axis) => [repeats[axis] ?? 1, size]);
-    const axes = shape.map((_, axis) => 2 * axis);
-    return [g.reduce('ReduceSum', g.reshape(dy, apart), axes, false), null];
-  };
-};
 
 /** Blocks of channels become positions, and the other way round: two reshapes and a transposition. */
 const depthToSpace: OpRule = composed(SHAPE_RULES, (tape, { g }, node) => {
@@ -444,11 +242,8 @@ const trilu: OpRule = (context, node) => {
 export const LAYOUT_RULES: OpRules = {
   Concat: concat,
   DepthToSpace: depthToSpace,
-  Expand: expand,
-  Pad: pad,
   Slice: slice,
   SpaceToDepth: spaceToDepth,
   Split: split,
-  Tile: tile,
   Trilu: trilu,
 };

@@ -13,6 +13,7 @@ import { composed, type OpRules } from '../graph/tape.ts';
 import { ACTIVATION_RULES } from './activations.ts';
 import { ARITHMETIC_RULES } from './arithmetic.ts';
 import { LAYOUT_RULES } from './layout.ts';
+import { PADDING_RULES } from './padding.ts';
 import { REDUCTION_RULES } from './reductions.ts';
 
 type Normalised = {
@@ -165,6 +166,7 @@ const PARTS: OpRules = {
   ...ARITHMETIC_RULES,
   ...REDUCTION_RULES,
   ...LAYOUT_RULES,
+  ...PADDING_RULES,
   ...ACTIVATION_RULES,
 };
 

@@ -4,7 +4,7 @@ import type { TensorShape } from '../graph/graph-builder.ts';
 import { NodeReader, type ForwardNode, type OpRule } from '../graph/op-rule.ts';
 import type { OpRules } from '../graph/tape.ts';
 import { rowCount } from './shapes.ts';
-import { padsOf, product, spread, windowOf, type Window } from './windows.ts';
+import { padsOf, product, transposedConv, windowOf, type Window } from './windows.ts';
 
 /** Numbers of a constant that the gradient of a pool is given: 64 MiB. Windows of 64 by 64, or images of 1,300 by 1,300. */
 const MAX_PLACES = 2 ** 24;
@@ -49,7 +49,12 @@ const maxPool: OpRule = ({ g }, node) => {
     const shape: TensorShape = [joined, count, ...output];
     const isFirst = g.op('Equal', [g.toFloat(first), numbers], shape, {}, { type: 'bool' });
     const chosen = g.mul(g.toFloat(isFirst), g.reshape(dy, [joined, 1, ...output]));
-    return [g.reshape(spread(g, [chosen, units], window, 1, [joined, 1, ...input]), g.shape(x))];
+    return [
+      g.reshape(
+        transposedConv(g, [chosen, units], { window, group: 1 }, [joined, 1, ...input]),
+        g.shape(x),
+      ),
+    ];
   };
 };
 
@@ -113,7 +118,10 @@ const averagePool: OpRule = ({ g }, node) => {
     const size = product(window.kernel);
     const ones = g.floats(new Float32Array(size).fill(1), [1, 1, ...window.kernel]);
     return [
-      g.reshape(spread(g, [flat, ones], window, 1, [joined, 1, ...window.input]), g.shape(x)),
+      g.reshape(
+        transposedConv(g, [flat, ones], { window, group: 1 }, [joined, 1, ...window.input]),
+        g.shape(x),
+      ),
     ];
   };
 };

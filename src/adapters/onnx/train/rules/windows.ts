@@ -84,11 +84,10 @@ export function windowOf(
  * The sum over all windows of the weighted outputs, back at the inputs: the transposed convolution.
  * `dy` [batch, M, ...output] and `w` [M, C / group, ...kernel] give [batch, C, ...input].
  */
-export function spread(
+export function transposedConv(
   g: GraphBuilder,
   [dy, w]: readonly [dy: string, w: string],
-  window: Window,
-  group: number,
+  { window, group }: { readonly window: Window; readonly group: number },
   shape: TensorShape,
   output?: string,
 ): string {
