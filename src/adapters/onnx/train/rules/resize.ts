@@ -64,8 +64,9 @@ function resamplingOf(reader: NodeReader, isEarly: boolean): Resampling {
   if (!Object.hasOwn(COORDINATES, coordinates))
     throw reader.unsupported(`its coordinates are "${coordinates}"`);
   if (reader.number('antialias', 0) !== 0) throw reader.unsupported('antialias is set');
-  const policy = reader.text('keep_aspect_ratio_policy', 'stretch');
-  if (policy !== 'stretch') throw reader.unsupported(`its keep_aspect_ratio_policy is "${policy}"`);
+  for (const policy of ['not_larger', 'not_smaller'])
+    if (reader.text('keep_aspect_ratio_policy', '') === policy)
+      throw reader.unsupported(`its keep_aspect_ratio_policy is "${policy}"`);
   return {
     mode,
     coordinates,
