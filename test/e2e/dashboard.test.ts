@@ -446,8 +446,8 @@ describe('the dashboard', () => {
     const scriptBytes = (await Promise.all(scripts)).reduce((sum, bytes) => sum + bytes, 0);
     expect(scriptBytes).toBeGreaterThan(20_000);
     // Half of it is uPlot, Preact and the numeric routines, of which the curves need a part; 20 kB are the way to a service,
-    // and 5 that chunks are those of the workers too.
-    expect(scriptBytes).toBeLessThan(272_000);
+    // and 5 to 30 that chunks are those of the workers too: more of them where the worker is loaded before the sum is taken.
+    expect(scriptBytes).toBeLessThan(300_000);
     expect(errors).toEqual([]);
   });
 

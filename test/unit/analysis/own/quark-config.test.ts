@@ -117,7 +117,10 @@ test('the check and the schema accept and refuse the same rules', () => {
 
 test.each<[unknown, RegExp]>([
   [[], /quark\.config\.json must be an object/],
-  [{ rulez: [] }, /quark\.config\.json\.rulez must be one of the known options: \$schema, rules/],
+  [
+    { rulez: [] },
+    /quark\.config\.json\.rulez must be one of the known options \(did you mean "rules"\?\): \$schema, rules/,
+  ],
   [{ rules: {} }, /quark\.config\.json\.rules must be a list of rules/],
   [
     { rules: [{ metric: 'm', above: 'x' }] },
