@@ -81,6 +81,13 @@ export {
 export { type PositionFilter } from './read/filters.ts';
 export { type EventFilter } from './read/events.ts';
 export { type MetricColumns, type MetricFilter } from './read/metric-columns.ts';
+export { type FollowedRecords, type FollowedRows, type FollowedTable } from './read/follow-rows.ts';
+export {
+  type FollowedPosition,
+  type FollowEnd,
+  type FollowOptions,
+} from './read/following/follow-options.ts';
+export { type RunFollowing } from './read/following/run-following.ts';
 export { type RecordedSeries } from './read/columns/growing-series.ts';
 export { type SeriesQuery, type SeriesRead } from './read/metric-series.ts';
 export { MetricRecord } from './read/metric-record.ts';

@@ -12,7 +12,7 @@ import {
   type ChosenSamples,
   type PositionRange,
   type SampleColumns,
-} from './curve-grid.ts';
+} from './curves/curve-grid.ts';
 import { keyColumn } from './metric-columns.ts';
 import type { SegmentVisitor } from './scan.ts';
 

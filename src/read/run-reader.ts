@@ -1,5 +1,6 @@
 import { segmentName } from '../records/shapes/manifest.ts';
 import { RunNotFoundError } from '../base/errors.ts';
+import { loadPart } from '../base/runtime.ts';
 import type { EventRecord } from '../records/event.ts';
 import type { RunStatus } from '../records/literals.ts';
 import type { RunRecord } from '../records/run.ts';
@@ -14,7 +15,10 @@ import { readSeries, type SeriesQuery, type SeriesRead } from './metric-series.t
 import type { ArtifactRecord } from '../records/artifact.ts';
 import { readArtifacts, type ArtifactFilter } from './artifacts.ts';
 import { readEvents, type EventFilter } from './events.ts';
-import { summarize, type RunSummary } from './runs.ts';
+import type { FollowedRows, FollowedTable } from './follow-rows.ts';
+import { checkFollowOptions, type FollowOptions } from './following/follow-options.ts';
+import { RunFollowing, type FollowHooks } from './following/run-following.ts';
+import { loadStored, type RunSummary } from './runs.ts';
 import { checkStore } from '../store/whole-store.ts';
 
 /**
@@ -149,6 +153,44 @@ export class RunReader {
     return records;
   }
 
+  /**
+   * Delivers rows of a table as they become durable: each once, in the order they were persisted, also while segments are merged and
+   * other sessions record. `onRows` is awaited before more is read. Without it, `for await` takes the rows.
+   *
+   * @example
+   * ```js
+   * import { MetricsLogger, openRun, startRun } from 'quark-sdk';
+   *
+   * const session = await startRun({ project: 'demo', storageDir: 'quark-runs' });
+   * const run = await openRun(session.store, session.runId);
+   * const following = run.follow({ table: 'metrics', from: 'start', pollMs: 50 }, ({ steps, values }) => {
+   *   console.log(`${values.length} points, up to step ${steps.at(-1)}`);
+   * });
+   * const metrics = new MetricsLogger(session);
+   * for (let step = 0; step < 10; step++) metrics.log('train/loss', 1 / (step + 1), { step });
+   * await session.endRun('completed');
+   * const { reason, status } = await following.done;
+   * console.log(`${reason}: ${status}`);
+   * await session.close();
+   * ```
+   *
+   * @throws {QuarkError} `invalid_input` naming the option
+   */
+  follow<T extends FollowedTable>(
+    options: FollowOptions<T>,
+    onRows?: (rows: FollowedRows<T>) => unknown,
+  ): RunFollowing<FollowedRows<T>> {
+    const settings = { ...checkFollowOptions(options, onRows), table: options.table };
+    const open = async (hooks: FollowHooks) => {
+      const { followRows } = await loadPart(
+        'Following a run',
+        async () => import('./follow-rows.ts'),
+      );
+      return followRows(this.#store, this.run.id, settings, hooks);
+    };
+    return new RunFollowing(open, options.signal, onRows);
+  }
+
   #note(damage: readonly DamageReport[]): void {
     for (const report of damage) this.#damage.set(segmentName(report.identity), report);
   }
@@ -179,11 +221,7 @@ export async function openRun(store: Store, runId: string): Promise<RunReader> {
 }
 
 async function loadSummary(store: Store, runId: string): Promise<RunSummary> {
-  // At once: behind a network each is a round trip.
-  const [stored, early] = await Promise.all([store.findRun(runId), store.listLeases([runId])]);
-  if (stored === undefined) throw new RunNotFoundError(runId, store.uri);
-  // A session claims its run after it has made it, and lets go of it after its end: where the two do not go together, leases are read again.
-  const isInDoubt = (stored.status === 'running') !== early.length > 0;
-  const leases = isInDoubt ? await store.listLeases([runId]) : early;
-  return summarize(stored, leases.length > 0);
+  const found = await loadStored(store, runId);
+  if (found === undefined) throw new RunNotFoundError(runId, store.uri);
+  return found.summary;
 }

@@ -108,6 +108,20 @@ export function summarize(stored: StoredRun, hasLease: boolean): RunSummary {
   };
 }
 
+/** A run as it is stored and as lists show it; undefined where there is none. */
+export async function loadStored(
+  store: Store,
+  runId: string,
+): Promise<{ readonly stored: StoredRun; readonly summary: RunSummary } | undefined> {
+  // At once: behind a network each is a round trip.
+  const [stored, early] = await Promise.all([store.findRun(runId), store.listLeases([runId])]);
+  if (stored === undefined) return undefined;
+  // A session claims its run after it has made it, and lets go of it after its end: where the two do not go together, leases are read again.
+  const isInDoubt = (stored.status === 'running') !== early.length > 0;
+  const leases = isInDoubt ? await store.listLeases([runId]) : early;
+  return { stored, summary: summarize(stored, leases.length > 0) };
+}
+
 /** What a store knows of a run besides its record. */
 function outlineOf(stored: StoredRun): RunRecord {
   const at = new Date(stored.startedAtMs).toISOString();

@@ -211,7 +211,7 @@ function optionsOf({ sequences }: RowFilter): Pick<ScanOptions, 'mayMatch'> {
 }
 
 /** About which sequence number the next row of a table gets; undefined where the store does not say. */
-async function endOf(
+export async function endOf(
   store: SegmentSource,
   runId: string,
   table: string,

@@ -12,6 +12,7 @@ import { describeDocuments } from './store-documents.ts';
 import { describeProjects } from './store-projects.ts';
 import { describeRowDeletion } from './store-rows.ts';
 import { describeFinding } from './store-finding.ts';
+import { describeFollowing } from './store-following.ts';
 import { describeTables } from './store-tables.ts';
 import { describeSweeps } from './store-sweeps.ts';
 
@@ -41,6 +42,7 @@ export function describeStore(
     describeProjects(place);
     describeDocuments(place);
     describeFinding(place);
+    describeFollowing(place);
     describeTables(place);
   });
 }
