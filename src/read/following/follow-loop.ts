@@ -6,7 +6,7 @@ import { invalidInput, isStoreError } from '../../base/errors.ts';
 import type { RunStatus } from '../../records/literals.ts';
 import type { SegmentManifest } from '../../store/store.ts';
 import type { FollowedPosition, FollowEnd, FollowSettings } from './follow-options.ts';
-import { windowEnd, WINDOW_ROWS } from './segment-windows.ts';
+import { segmentsInWindow, FOLLOWED_ROWS } from './segment-windows.ts';
 
 /** What is known of a followed run. */
 export type FollowedState = {
@@ -143,7 +143,7 @@ export class FollowLoop<R extends object> {
     let shown: readonly SegmentManifest[] = [];
     const cut = async (isAnew: boolean): Promise<readonly SegmentManifest[]> => {
       if (isAnew || this.#ahead.length === 0) this.#ahead = await run.list(position);
-      shown = this.#ahead.slice(0, windowEnd(this.#ahead, WINDOW_ROWS));
+      shown = this.#ahead.slice(0, segmentsInWindow(this.#ahead, FOLLOWED_ROWS));
       return shown;
     };
     if ((await cut(false)).length === 0) return undefined;

@@ -2,13 +2,13 @@
 import type { SegmentManifest } from '../../store/store.ts';
 
 /** Rows after which a window ends at the next segment where it can. */
-export const WINDOW_ROWS = 50_000;
+export const FOLLOWED_ROWS = 50_000;
 
 /**
  * How many of these segments make a window: at least `rows` rows, and none of the rest with a row that belongs before their last. Merged
  * segments lie across each other and may have to be read together, however many they are.
  */
-export function windowEnd(
+export function segmentsInWindow(
   segments: readonly Pick<SegmentManifest, 'rowCount' | 'firstSequence' | 'lastSequence'>[],
   rows: number,
 ): number {

@@ -1,6 +1,8 @@
 /** Following a run: what a program does with it, and what ends it. That rows come once and in order is part of the contract of stores. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { SessionStoreError } from '../../../src/base/errors.ts';
+import type { FollowedRows } from '../../../src/read/follow-rows.ts';
+import type { RunFollowing } from '../../../src/read/following/run-following.ts';
 import { openRun } from '../../../src/read/run-reader.ts';
 import { EventLogger } from '../../../src/session/event-logger.ts';
 import { MetricsLogger } from '../../../src/session/metrics-logger.ts';
@@ -39,7 +41,7 @@ test('bad input is refused before anything is read', async () => {
   calls.length = 0;
   const options: readonly (readonly [string, object])[] = [
     ['options.table', { table: 'metric_points' }],
-    ['options.table', {}],
+    ['options.table', { table: undefined }],
     ['options.from', { table: 'metrics', from: -1 }],
     ['options.from', { table: 'metrics', from: Number.NaN }],
     ['options.from', { table: 'metrics', from: 'yesterday' }],
@@ -50,13 +52,16 @@ test('bad input is refused before anything is read', async () => {
     ['options.interval', { table: 'metrics', interval: 1 }],
   ];
   for (const [field, wrong] of options)
-    expect(() => Reflect.apply(run.follow, run, [wrong]), field).toThrow(
+    expect(() => run.follow({ table: 'metrics', ...wrong }), field).toThrow(
       expect.objectContaining({
         code: 'invalid_input',
         details: expect.objectContaining({ field }),
       }),
     );
-  expect(() => Reflect.apply(run.follow, run, [{ table: 'metrics' }, 'draw'])).toThrow('onRows');
+  const draw: unknown = 'draw';
+  expect(() =>
+    Reflect.apply(run.follow.bind(run), undefined, [{ table: 'metrics' }, draw]),
+  ).toThrow('onRows');
   expect(calls).toEqual([]);
   // What only the store knows.
   await expect(
@@ -170,7 +175,7 @@ test('it is closed by close, by a signal, by leaving a loop and by its scope; wh
     await using scoped = inScope;
     await eventually(() => expect(onRows).toHaveBeenCalledOnce());
     // Closing it within its callback does not wait for the callback.
-    const own = run.follow(fromStart, () => own.close());
+    const own: RunFollowing<FollowedRows<'metrics'>> = run.follow(fromStart, () => own.close());
     expect(await own.done).toMatchObject({ reason: 'closed', nextSequence: 0 });
     expect(scoped.problem).toBeUndefined();
   }
