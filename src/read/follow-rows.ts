@@ -130,9 +130,6 @@ export function followRows<T extends FollowedTable>(
       );
       return rows.rowCount === 0 && rows.damage.length === 0 ? undefined : rows;
     },
-    watch:
-      store.watchRun &&
-      ((onChange, signal) => store.watchRun?.(runId, table, onChange, signal) ?? Promise.resolve()),
   };
   return new FollowLoop({ run, settings: asked, ...hooks });
 }

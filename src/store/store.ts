@@ -454,11 +454,6 @@ export interface ConnectedStore {
   silenceAlerts(runId: string, silence: NewSilence): Promise<number>;
   /** Takes back what was said of the same rule, layer and metric; resolves to when. */
   unsilenceAlerts(runId: string, alerts: SilencedAlerts): Promise<number>;
-  /**
-   * Calls back when a table of a run may have new rows, or the run may have changed, until `signal` is aborted. A hint: what it says of is
-   * read as ever. Resolves when nothing is told any more; at once where the service tells nothing, or tells enough others.
-   */
-  watchRun(runId: string, table: string, onChange: () => void, signal: AbortSignal): Promise<void>;
   /** Quotas of which four fifths and more are used, as the service said with its last answer. Asks nothing. */
   nearQuotas(): Promise<readonly NearQuota[]>;
 }
@@ -565,10 +560,6 @@ export const STORE_CALLS: CallRules<Store> = {
   isDurable: reads(nothing),
   readCurves: reads(nothing),
   readSparklines: reads(nothing),
-  watchRun: reads((runId, table) => {
-    checkRunId(runId);
-    checkTable(table);
-  }),
   nearQuotas: reads(nothing),
   putBlob: writes(checkBlob),
   putBlobNow: writes(checkBlobNow),

@@ -55,13 +55,6 @@ export type Call<N extends RouteName> = {
   readonly type?: string;
 };
 
-/** What becomes of an answer that goes on. */
-export type StreamedCall = {
-  readonly type: string;
-  readonly onBytes: (bytes: Uint8Array) => void;
-  readonly signal: AbortSignal;
-};
-
 /** What a service says of its database with every answer. */
 export type ToldByService = { readonly identity: StoreIdentity; readonly isDurable: boolean };
 
@@ -151,34 +144,6 @@ export class HttpClient {
         cause: error,
       });
     }
-  }
-
-  /** An answer that goes on: its bytes as they come, until it ends, breaks off or is aborted. Nothing comes of another media type. */
-  async stream<N extends RouteName>(
-    route: N,
-    call: Call<N>,
-    { onBytes, signal, type }: StreamedCall,
-  ): Promise<void> {
-    this.checkOpen();
-    const others = this.#signal === undefined ? [] : [this.#signal];
-    const ended = AbortSignal.any([signal, this.#closing.signal, ...others]);
-    const request = await this.#request(route, call, undefined, ended);
-    await holding(request, async () => {
-      const response = await this.#fetch(request);
-      const isAsked = (response.headers.get('content-type') ?? '').startsWith(type);
-      if (!response.ok || !isAsked || response.body === null) {
-        await response.body?.cancel();
-        return;
-      }
-      const reader = response.body.getReader();
-      // An answer that was made in this process has no request to abort.
-      const cancel = (): void => void reader.cancel().catch(() => undefined);
-      ended.addEventListener('abort', cancel, { once: true });
-      if (ended.aborted) cancel();
-      for (let part = await reader.read(); !part.done; part = await reader.read())
-        onBytes(part.value);
-      ended.removeEventListener('abort', cancel);
-    });
   }
 
   async #send(request: Request): Promise<Uint8Array<ArrayBuffer>> {

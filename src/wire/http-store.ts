@@ -325,11 +325,6 @@ class HttpStore implements StoreDriver {
     }
   };
 
-  readonly watchRun: ConnectedStore['watchRun'] = async (runId, table, onChange, signal) => {
-    const { watchEvents } = await import('./http-events.ts');
-    await watchEvents(this.#client, { runId, table }, onChange, signal);
-  };
-
   readonly replaceSegments: Store['replaceSegments'] = async (runId, table, remove, add) => {
     const answer = await this.#client.json('POST /runs/:runId/tables/:table/merge', {
       params: { runId, table },

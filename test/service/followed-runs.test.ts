@@ -1,4 +1,4 @@
-/** Runs that are followed over HTTP: by the event stream of the service where there is one, by asking again where there is none. */
+/** Runs that are followed over HTTP, also while the service is away. */
 import { expect, test, vi } from 'vitest';
 import { openRun } from '../../src/read/run-reader.ts';
 import { createStoreHandler } from '../../src/service/routes/handler.ts';
@@ -11,7 +11,6 @@ import { RUN_ID, runOf } from '../support/segments.ts';
 /** A service whose answers can be replaced. */
 class Service {
   readonly store: Store = createMemoryStore();
-  readonly asked: string[] = [];
   instead: (path: string) => Response | undefined = () => undefined;
   #handler = createStoreHandler({ writable: true, feedPollMs: 10 });
 
@@ -27,7 +26,6 @@ class Service {
     const store = await openHttpStorage('http://127.0.0.1:4173/', {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
-        this.asked.push(pathname);
         return this.instead(pathname) ?? this.#handler.handle(request, { store: this.store });
       },
     });
@@ -37,10 +35,6 @@ class Service {
       ({ sequences }) => void rows.push(...sequences),
     );
     return { rows, following };
-  }
-
-  countOf(end: string): number {
-    return this.asked.filter((path) => path.endsWith(end)).length;
   }
 
   async append(batch: number): Promise<void> {
@@ -61,21 +55,6 @@ class Service {
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
 const upTo = (rows: number): number[] => Array.from({ length: rows }, (_, i) => i);
 
-test('the stream of the service says when there is something to read, and ends with the run', async () => {
-  const service = await Service.start();
-  // Nothing would come for an hour.
-  const { following, rows } = await service.follow(3_600_000);
-  await following.started;
-  await eventually(() => expect(service.countOf('/events')).toBe(1));
-  for (const batch of [0, 1, 2]) {
-    await service.append(batch);
-    await eventually(() => expect(rows).toHaveLength((batch + 1) * ROWS));
-  }
-  await service.end();
-  expect(await following.done).toMatchObject({ reason: 'ended', status: 'completed' });
-  expect(rows).toEqual(upTo(3 * ROWS));
-});
-
 test('a service that is away for a while, and starts again, is waited for', async () => {
   const service = await Service.start();
   const { following, rows } = await service.follow(10);
@@ -93,19 +72,16 @@ test('a service that is away for a while, and starts again, is waited for', asyn
   expect(rows).toEqual(upTo(2 * ROWS));
 });
 
-test('a service without a stream is asked again and again, and for the stream once', async () => {
+test('a service is asked again and again, up to the end of the run', async () => {
   const service = await Service.start();
-  service.instead = (path) =>
-    path.endsWith('/events') ? new Response('{}', { status: 404 }) : undefined;
   const { following, rows } = await service.follow(5);
   for (const batch of [0, 1, 2]) {
     await service.append(batch);
     await eventually(() => expect(rows).toHaveLength((batch + 1) * ROWS));
   }
   await service.end();
-  await following.done;
+  expect(await following.done).toMatchObject({ reason: 'ended', status: 'completed' });
   expect(rows).toEqual(upTo(3 * ROWS));
-  expect(service.countOf('/events')).toBe(1);
 });
 
 test('who may not read the run any more is told so', async () => {

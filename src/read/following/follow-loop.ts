@@ -31,16 +31,10 @@ export interface FollowedRun<R> {
   list(sequenceMin: number, all?: boolean): Promise<readonly SegmentManifest[]>;
   /** The rows of these segments from a position on; undefined where there is nothing to tell. */
   read(next: NextSegments, position: number): Promise<R | undefined>;
-  /** Calls back when something may have come, until nothing tells of it any more. Undefined for a store that tells nothing. */
-  readonly watch?: ((onChange: () => void, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** Pause after a failure, at most. */
 const RETRY_MAX_MS = 15_000;
-/** How many times as long the pause between two looks is where a service tells of what comes. */
-const TOLD_FACTOR = 5;
-/** Pause before a service that ended its stream is asked for another. */
-const LISTEN_AGAIN_MS = 5_000;
 /** What a store may get over. Everything else ends it. */
 const PASSING = ['busy', 'failed', 'unreachable', 'blocked'] as const;
 
@@ -65,9 +59,6 @@ export class FollowLoop<R extends object> {
   #wasLeft = false;
   /** Listed and not read yet. */
   #ahead: readonly SegmentManifest[] = [];
-  #isTold = false;
-  #isWoken = false;
-  #wake: () => void = () => undefined;
 
   constructor(parts: LoopParts<R>) {
     this.#parts = parts;
@@ -102,7 +93,7 @@ export class FollowLoop<R extends object> {
         const isOver = status !== 'running' && (isStored || this.#wasLeft);
         if (isOver && settings.until === 'end') return this.#end('ended');
         this.#wasLeft = status !== 'running';
-        await this.#pause(settings.pollMs * (this.#isTold ? TOLD_FACTOR : 1));
+        await this.#pause(settings.pollMs);
       }
       const state = await this.#attempt(() => run.state());
       if (state === undefined || state.revision < (this.#state?.revision ?? 0))
@@ -118,10 +109,8 @@ export class FollowLoop<R extends object> {
   }
 
   async #begin(): Promise<void> {
-    const { onStart, run, signal } = this.#parts;
     this.#position = await this.#attempt(() => this.#first());
-    onStart(this.#position);
-    if (run.watch !== undefined) void this.#listen(run.watch, signal);
+    this.#parts.onStart(this.#position);
   }
 
   async #first(): Promise<number> {
@@ -179,31 +168,10 @@ export class FollowLoop<R extends object> {
     }
   }
 
-  /** Until the time is over, or something may have come. A program that waits for rows goes on, so the timer holds its process. */
+  /** Until the time is over. A program that waits for rows goes on, so the timer holds its process. */
   async #pause(ms: number): Promise<void> {
-    const { signal } = this.#parts;
-    const woken = new AbortController();
-    this.#wake = () => woken.abort();
-    if (!this.#isWoken) await pauseFor(ms, AbortSignal.any([signal, woken.signal]));
-    this.#isWoken = false;
-    signal.throwIfAborted();
-  }
-
-  async #listen(watch: NonNullable<FollowedRun<R>['watch']>, signal: AbortSignal): Promise<void> {
-    let hasTold = false;
-    const onChange = (): void => {
-      hasTold = true;
-      this.#isTold = true;
-      this.#isWoken = true;
-      this.#wake();
-    };
-    while (!signal.aborted) {
-      // What a stream fails with, the next reading fails with as well.
-      await watch(onChange, signal).catch(() => undefined);
-      this.#isTold = false;
-      if (!hasTold) return;
-      await pauseFor(LISTEN_AGAIN_MS, signal);
-    }
+    await pauseFor(ms, this.#parts.signal);
+    this.#parts.signal.throwIfAborted();
   }
 }
 
