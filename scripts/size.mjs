@@ -31,9 +31,10 @@ export const START_BUDGET_BYTES = 25_000;
  * That, and what `startRun` loads before it resolves: the session, and the store in IndexedDB. It is what the first `log` needs until it
  * returns, and until its row is durable: the event of the start was stored by the same modules (64,300); a part that is asked for again
  * after it could not be fetched, and merges that list a run from where the last one ended (64,700); which
- * call is right, in the error of a wrong one, and the end of a run whose error nobody caught (65,700).
+ * call is right, in the error of a wrong one, and the end of a run whose error nobody caught (65,700);
+ * the names that chunks share with the part that follows a run (65,900).
  */
-export const FIRST_LOG_BUDGET_BYTES = 65_700;
+export const FIRST_LOG_BUDGET_BYTES = 65_900;
 /** That, and what a session loads in the background once it is open: merging, and the records of metrics and events. */
 export const IN_ALL_BUDGET_BYTES = 88_900;
 /**
