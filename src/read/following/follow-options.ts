@@ -18,7 +18,7 @@ export type FollowOptions<T extends string = string> = {
   readonly metricKeys?: readonly string[] | undefined;
   /** `end`, the default: until the run has ended, or nobody records it any more. `closed`: also after that, as it may be resumed. */
   readonly until?: 'end' | 'closed' | undefined;
-  /** Milliseconds from one look at the store to the next. Where a service tells of new rows, it is asked when it does. Default: 1,000. */
+  /** Milliseconds from one reading of the store to the next; default 1,000. */
   readonly pollMs?: number | undefined;
   /** Ends it, as `close` does. */
   readonly signal?: AbortSignal | undefined;
