@@ -16,7 +16,7 @@ const MADE = new Set(['cli.md']);
 const documents = readdirSync(DOCS, { recursive: true, encoding: 'utf8' })
   .map((path) => path.replaceAll('\\', '/'))
   .filter((path) => path.endsWith('.md') && !/^(?:decisions|site)\//.test(path))
-  .filter((path) => !FRAMEWORKS.has(path) && !MADE.includes(path))
+  .filter((path) => !FRAMEWORKS.has(path) && !MADE.has(path))
   .sort();
 const blocks = documents.flatMap((path) => blocksOf(path, readFileSync(join(DOCS, path), 'utf8')));
 const programs = blocks.filter(({ language }) => language === 'js');
