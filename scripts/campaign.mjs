@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { builtinSteps } from './builtin-steps.mjs';
 import { bin, root, run, script } from './run-program.mjs';
 import { countReport } from './vitest-report.mjs';
 
@@ -106,6 +107,11 @@ const PARTS = {
       ),
     ],
   },
+  runtimes: {
+    about:
+      'the SQLite of Node 22, 24 and 26: contract, backups, doctor and kills; needs `npm run matrix` once',
+    steps: builtinSteps,
+  },
   fuzz: {
     about: '100,000 mutated files through every importer',
     steps: [command('mutated files', [process.execPath, ['scripts/fuzz.mjs']])],
@@ -171,9 +177,10 @@ async function runStep(step, seed) {
   // Long rounds are bounded by the step, not by what a short one takes.
   const patience = ['--testTimeout=3600000', '--hookTimeout=600000'];
   const workers = `--maxWorkers=${availableParallelism()}`;
+  const [program, ...first] = step.vitest ?? [bin('vitest')];
   const code = await run(
-    bin('vitest'),
-    ['run', workers, ...patience, ...reporters, ...step.files],
+    program,
+    [...first, 'run', workers, ...patience, ...reporters, ...step.files],
     { ...options, env: { ...env, ...(isSeeded ? { QUARK_SEED: String(seed) } : {}) } },
   );
   return { ...countReport(resultsFile, code, root), figures: figures() };

@@ -1,5 +1,5 @@
 // Builds small apps of frameworks with the packed package, starts them, drives them over HTTP and in Chromium, and prints a table;
-// `--record` writes it to docs/policy.md, `--only NAME` tries the apps whose names begin so. Needs a build, Chromium, and the registry:
+// `--record` writes it to docs/policy.md, `--only NAME` tries the rows that begin so, as in "Next 16.4, none". Needs a build, Chromium, and the registry:
 // each app is installed, with exact versions, into a folder of its own, half a gigabyte for all. Frameworks that need a later Node than
 // this are built and run by that of test/runtimes.
 import { spawn, spawnSync } from 'node:child_process';
@@ -70,7 +70,8 @@ async function freePort() {
 /** Starts a server, works with it, and ends it with all that it started. */
 async function withServer(node, args, { cwd, env }, work) {
   const port = await freePort();
-  const base = `http://127.0.0.1:${port}`;
+  // Next in development serves its scripts to pages of this name only.
+  const base = `http://${args.at(-1) === 'dev' ? 'localhost' : '127.0.0.1'}:${port}`;
   const child = spawn(node, args, {
     cwd,
     env: { ...process.env, ...QUIET, PORT: port, HOST: '127.0.0.1', ORIGIN: base, ...env },
@@ -186,6 +187,10 @@ async function rowsOf(app, folder, way) {
   }
 }
 
+function waysOf({ name, ways }) {
+  return ways.filter(({ setting }) => `${name}, ${setting}`.startsWith(options.only));
+}
+
 async function tried(app, tarball) {
   let folder;
   try {
@@ -204,7 +209,7 @@ async function tried(app, tarball) {
     return [{ isFailed: true, cells }];
   }
   const rows = [];
-  for (const way of app.ways) {
+  for (const way of waysOf(app)) {
     const found = await rowsOf(app, folder, way);
     for (const { cells } of found) console.log(cells.join(' | '));
     rows.push(...found);
@@ -217,7 +222,7 @@ const work = mkdtempSync(join(tmpdir(), 'quark-frameworks-'));
 try {
   const { tarball } = packPackage(work);
   const rows = [];
-  for (const app of APPS.filter(({ name }) => name.startsWith(options.only)))
+  for (const app of APPS.filter((one) => waysOf(one).length > 0))
     rows.push(...(await tried(app, tarball)));
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const table = [
