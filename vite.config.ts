@@ -204,6 +204,7 @@ const TIERS = {
     'database',
     'examples',
     'faults',
+    'onnx',
     'process',
     'service',
   ],

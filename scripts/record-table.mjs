@@ -1,12 +1,12 @@
-// Writes a table that a command has made to docs/policy.md, between the marks of its name, with the day and the commit.
+// Writes a table that a command has made to a document, between the marks of its name, with the day and the commit.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, root } from './run-program.mjs';
 
-/** Replaces the table between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. */
-export function recordTable(name, table) {
-  const file = join(root, 'docs/policy.md');
+/** Replaces the table between `<!-- NAME: begin -->` and `<!-- NAME: end -->`, in docs/policy.md unless `document` is another. */
+export function recordTable(name, table, document = 'docs/policy.md') {
+  const file = join(root, document);
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const text = readFileSync(file, 'utf8');
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];

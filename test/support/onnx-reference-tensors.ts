@@ -34,24 +34,57 @@ export function build(shape: readonly number[], value: (at: number[]) => number)
   return refTensor(shape, [...positions(shape)].map(value));
 }
 
+/** How far apart neighbours along each axis lie; 0 along axes that are repeated. */
+function steps({ shape }: RefTensor, rank: number): number[] {
+  const made = Array<number>(rank).fill(0);
+  let step = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
+    if (shape[axis] !== 1) made[rank - shape.length + axis] = step;
+    step *= shape[axis]!;
+  }
+  return made;
+}
+
+/** Walks through a shape in row-major order, with the offsets in two tensors. */
+function walk(
+  shape: readonly number[],
+  [stepsX, stepsY]: readonly [readonly number[], readonly number[]],
+  visit: (i: number, x: number, y: number) => void,
+): void {
+  const at = shape.map(() => 0);
+  let [x, y] = [0, 0];
+  const size = sizeOf(shape);
+  for (let i = 0; i < size; i += 1) {
+    visit(i, x, y);
+    for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
+      at[axis]! += 1;
+      x += stepsX[axis]!;
+      y += stepsY[axis]!;
+      if (at[axis]! < shape[axis]!) break;
+      x -= stepsX[axis]! * at[axis]!;
+      y -= stepsY[axis]! * at[axis]!;
+      at[axis] = 0;
+    }
+  }
+}
+
 export function broadcast(
   a: RefTensor,
   b: RefTensor,
   f: (x: number, y: number) => number,
 ): RefTensor {
   const rank = Math.max(a.shape.length, b.shape.length);
-  const pad = (t: RefTensor): RefTensor => ({
-    ...t,
-    shape: [...Array<number>(rank - t.shape.length).fill(1), ...t.shape],
+  const full = (t: RefTensor): number[] => [
+    ...Array<number>(rank - t.shape.length).fill(1),
+    ...t.shape,
+  ];
+  const [wideA, wideB] = [full(a), full(b)];
+  const shape = wideA.map((n, i) => Math.max(n, wideB[i]!));
+  const data = new Float64Array(sizeOf(shape));
+  walk(shape, [steps(a, rank), steps(b, rank)], (i, x, y) => {
+    data[i] = f(a.data[x]!, b.data[y]!);
   });
-  const [x, y] = [pad(a), pad(b)];
-  const shape = x.shape.map((n, i) => Math.max(n, y.shape[i]!));
-  const read = (t: RefTensor, at: number[]): number =>
-    get(
-      t,
-      at.map((i, axis) => (t.shape[axis] === 1 ? 0 : i)),
-    );
-  return build(shape, (at) => f(read(x, at), read(y, at)));
+  return { shape, data };
 }
 
 export const num = (attributes: Attributes, name: string, fallback: number): number => {
@@ -65,14 +98,14 @@ export const ints = (attributes: Attributes, name: string): readonly number[] | 
 };
 
 export function transpose(t: RefTensor, order: readonly number[]): RefTensor {
-  return build(
-    order.map((axis) => t.shape[axis]!),
-    (at) => {
-      const from: number[] = [];
-      order.forEach((axis, i) => (from[axis] = at[i]!));
-      return get(t, from);
-    },
-  );
+  const shape = order.map((axis) => t.shape[axis]!);
+  const from = steps(t, t.shape.length);
+  const turned = order.map((axis) => from[axis]!);
+  const data = new Float64Array(t.data.length);
+  walk(shape, [turned, turned], (i, x) => {
+    data[i] = t.data[x]!;
+  });
+  return { shape, data };
 }
 
 export function matMul(a: RefTensor, b: RefTensor): RefTensor {
@@ -86,11 +119,13 @@ export function matMul(a: RefTensor, b: RefTensor): RefTensor {
     const own = t.shape.slice(0, -2);
     return own.map((n, i) => (n === 1 ? 0 : at[stack.length - own.length + i]!));
   };
-  return build([...stack, a.shape.at(-2)!, b.shape.at(-1)!], (at) => {
+  const columns = b.shape.at(-1)!;
+  return build([...stack, a.shape.at(-2)!, columns], (at) => {
     const [row, column] = at.slice(-2) as [number, number];
+    const fromA = offset(a.shape, [...lead(a, at), row, 0]);
+    const fromB = offset(b.shape, [...lead(b, at), 0, column]);
     let sum = 0;
-    for (let k = 0; k < inner; k += 1)
-      sum += get(a, [...lead(a, at), row, k]) * get(b, [...lead(b, at), k, column]);
+    for (let k = 0; k < inner; k += 1) sum += a.data[fromA + k]! * b.data[fromB + k * columns]!;
     return sum;
   });
 }
@@ -103,13 +138,10 @@ export function reduce(
 ): RefTensor {
   const kept = t.shape.map((n, axis) => (axes.includes(axis) ? 1 : n));
   const data = new Float64Array(sizeOf(kept));
-  for (const at of positions(t.shape))
-    data[
-      offset(
-        kept,
-        at.map((i, axis) => (axes.includes(axis) ? 0 : i)),
-      )
-    ]! += get(t, at);
+  const to = steps({ shape: kept, data }, kept.length);
+  walk(t.shape, [to, to], (i, x) => {
+    data[x]! += t.data[i]!;
+  });
   const count = mean ? sizeOf(t.shape) / sizeOf(kept) : 1;
   return {
     shape: keep ? kept : t.shape.filter((_, axis) => !axes.includes(axis)),

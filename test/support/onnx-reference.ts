@@ -147,19 +147,32 @@ function windows(
 
 function conv(x: RefTensor, w: RefTensor, b: RefTensor | undefined, a: Attributes): RefTensor {
   const kernel = w.shape.slice(2);
-  const { output, at } = windows(x.shape.slice(2), kernel, a);
+  const image = x.shape.slice(2);
+  const { output, at } = windows(image, kernel, a);
   const perGroup = w.shape[0]! / num(a, 'group', 1);
-  return build([x.shape[0]!, w.shape[0]!, ...output], ([n = 0, m = 0, ...o]) => {
-    let sum = b?.data[m] ?? 0;
-    for (let c = 0; c < w.shape[1]!; c += 1)
-      for (const k of positions(kernel)) {
-        const from = at(o, k);
-        if (from === undefined) continue;
-        const channel = Math.floor(m / perGroup) * w.shape[1]! + c;
-        sum += get(w, [m, c, ...k]) * get(x, [n, channel, ...from]);
+  // For each position of the output, where its window lies in the image and in the kernel.
+  const taken = [...positions(output)].map((o) =>
+    [...positions(kernel)].flatMap((k, i) => {
+      const from = at(o, k);
+      return from === undefined ? [] : [[offset(image, from), i] as const];
+    }),
+  );
+  const [pixels, weights, into] = [sizeOf(image), sizeOf(kernel), w.shape[1]!];
+  const data = new Float64Array(x.shape[0]! * w.shape[0]! * taken.length);
+  let next = 0;
+  for (let n = 0; n < x.shape[0]!; n += 1)
+    for (let m = 0; m < w.shape[0]!; m += 1)
+      for (const window of taken) {
+        let sum = b?.data[m] ?? 0;
+        for (let c = 0; c < into; c += 1) {
+          const channel = Math.floor(m / perGroup) * into + c;
+          const [fromX, fromW] = [(n * x.shape[1]! + channel) * pixels, (m * into + c) * weights];
+          for (const [p, k] of window) sum += w.data[fromW + k]! * x.data[fromX + p]!;
+        }
+        data[next] = sum;
+        next += 1;
       }
-    return sum;
-  });
+  return { shape: [x.shape[0]!, w.shape[0]!, ...output], data };
 }
 
 function pool(x: RefTensor, a: Attributes, kind: 'max' | 'mean'): RefTensor {

@@ -96,7 +96,7 @@ export function networkOfOnnx(bytes: Uint8Array, options: NetworkImportOptions =
   if (opset < OLDEST_OPSET) {
     throw new QuarkError(
       'unsupported',
-      `The model is of operator set ${opset}; training needs ${OLDEST_OPSET} or later.`,
+      `The model is of operator set ${opset}; training needs ${OLDEST_OPSET} or later. onnx.version_converter of the Python package onnx converts it.`,
       {
         details: { field: 'model', reason: 'opset', opset },
       },
@@ -279,7 +279,7 @@ const CONTRIBUTED: ReadonlySet<string> = new Set(['com.microsoft.Gelu']);
 const subgraph = ({ opType, outputs }: OnnxNode): QuarkError =>
   new QuarkError(
     'unsupported',
-    `${opType} "${outputs[0] ?? ''}" has a graph of its own, which cannot be trained through.`,
+    `${opType} "${outputs[0] ?? ''}" has a graph of its own, which cannot be trained through. Export the model by tracing it, not as a script: that unrolls loops and takes one branch.`,
     { details: { field: 'model', layer: outputs[0] ?? '', op: opType, reason: 'subgraph' } },
   );
 

@@ -124,7 +124,7 @@ export class EmittedNetwork {
     if (!this.#tape.knows(node.op)) {
       throw new QuarkError(
         'unsupported',
-        `${node.op} "${node.output}" cannot be trained through. Operators that can be: ${TRAINABLE_OPS.join(', ')}.`,
+        `${node.op} "${node.output}" cannot be trained through. ${wayOut(node.op)}`,
         { details: { field: 'model', layer: node.output, op: node.op, reason: 'operator' } },
       );
     }
@@ -186,6 +186,15 @@ export class EmittedNetwork {
     const list = g.reshape(g.exactShape(values), shape, type === 'float32' ? undefined : name);
     if (type === 'float32') g.op('Cast', [list], shape, { to: 1 }, { output: name });
   }
+}
+
+/** What to do about an operator that cannot be trained through. */
+function wayOut(op: string): string {
+  if (/Quantize|^QLinear|Integer$/.test(op))
+    return 'Train the model as it was before it was quantised, and quantise what exportModel gives.';
+  if (/^Random|^Bernoulli$|^Multinomial$/.test(op))
+    return 'Export the model with the noise as an input, and feed it with each batch.';
+  return `Operators that can be: ${TRAINABLE_OPS.join(', ')}. Where the loss does not need it, name a value before it as "output".`;
 }
 
 /** An output that no rule makes, as the positions of MaxPool. */

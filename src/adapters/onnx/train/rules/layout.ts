@@ -96,6 +96,11 @@ type Cut = {
   readonly step: number;
 };
 
+/** From the beginning to a size that a run decides, as positions are cut to the length of a sequence. */
+type CutToSize = { readonly axis: number; readonly size: string };
+
+const isToSize = (cut: Cut | CutToSize): cut is CutToSize => 'size' in cut;
+
 const slice: OpRule = (context, node) => {
   const { g } = context;
   const reader = new NodeReader(node);
@@ -105,20 +110,31 @@ const slice: OpRule = (context, node) => {
   const back: ((dy: string) => string)[] = [];
   for (const cut of cuts) {
     const from = value;
-    value = cutAlong(g, reader, from, cut);
-    back.unshift((dy) => uncutAlong(g, dy, from, cut));
+    if (isToSize(cut)) {
+      value = part(g, from, cut.axis, 0, { end: g.sizeOf(cut.size), size: cut.size });
+      back.unshift((dy) => uncutToSize(g, dy, from, cut));
+    } else {
+      value = cutAlong(g, reader, from, cut);
+      back.unshift((dy) => uncutAlong(g, dy, from, cut));
+    }
   }
   g.unary('Identity', value, {}, node.output);
   return (dy) => [back.reduce((gradient, step) => step(gradient), dy)];
 };
 
 /** Starts, ends, axes and steps are inputs from operator set 10 on, attributes before. */
-function cutsOf(context: OpRuleContext, reader: NodeReader, shape: TensorShape): readonly Cut[] {
+function cutsOf(
+  context: OpRuleContext,
+  reader: NodeReader,
+  shape: TensorShape,
+): readonly (Cut | CutToSize)[] {
   const list = (index: number, name: string): readonly number[] | undefined => {
     const input = reader.optionalInput(index);
     return input === undefined ? reader.integers(name) : context.constant(input);
   };
-  const [starts = [], ends = []] = [list(1, 'starts'), list(2, 'ends')];
+  const endInput = reader.optionalInput(2);
+  const ends = (endInput === undefined ? reader.integers('ends') : context.sizes(endInput)) ?? [];
+  const starts = list(1, 'starts') ?? [];
   const axes = list(3, 'axes') ?? starts.map((_, axis) => axis);
   const steps = list(4, 'steps') ?? starts.map(() => 1);
   if (
@@ -130,7 +146,11 @@ function cutsOf(context: OpRuleContext, reader: NodeReader, shape: TensorShape):
   return starts.map((start, i) => {
     const [end = 0, step = 1] = [ends[i], steps[i]];
     if (step === 0) throw reader.invalid('steps', steps, 'steps that are not 0');
-    return { axis: axisFromEnd(axes[i] ?? 0, shape.length), start, end, step };
+    const axis = axisFromEnd(axes[i] ?? 0, shape.length);
+    if (typeof end === 'number') return { axis, start, end, step };
+    if (start !== 0 || step !== 1)
+      throw reader.unsupported('it ends at a size that a run decides, and does not begin at 0');
+    return { axis, size: end };
   });
 }
 
@@ -192,6 +212,14 @@ function uncutAlong(g: GraphBuilder, dy: string, from: string, cut: Cut): string
   const behind =
     cut.end >= TO_END ? 0 : cut.end < 0 ? -cut.end : g.binary('Sub', total, g.integers([cut.end]));
   return padded(g, dy, cut.axis, [before, behind], shape);
+}
+
+/** The gradient of a cut to a size that a run decides: zeros behind it. */
+function uncutToSize(g: GraphBuilder, dy: string, from: string, { axis, size }: CutToSize): string {
+  const shape = g.shape(from);
+  if (shape[axis] === size) return dy;
+  const behind = g.binary('Sub', g.sizeAt(from, axis), g.sizeOf(size));
+  return padded(g, dy, axis, [0, behind], shape);
 }
 
 /** Blocks of channels become positions, and the other way round: two reshapes and a transposition. */
