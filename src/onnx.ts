@@ -46,6 +46,7 @@ export {
   type OnnxTrainerOptions,
   type WeightLocation,
 } from './adapters/onnx/train/trainer.ts';
+export { freeOnnxBatch, type FreeOnnxBatchOptions } from './adapters/onnx/train/free-batch.ts';
 export type { OnnxBatch } from './adapters/onnx/train/batch-feeds.ts';
 export type {
   OnnxActivation,

@@ -29,7 +29,7 @@ export function findingsInWorker(store: Store, runId: string): Promise<RunFindin
   return client.findings(run);
 }
 
-/** Looks in the batches of a run for what the hard ones have in common. */
+/** Finds in the batches of a run what the hard ones have in common. */
 export function findBatchesInWorker(store: Store, runId: string): Promise<BatchFindings> {
   const { client, run } = workerOf(store, runId);
   return client.findBatches(run);

@@ -1,4 +1,4 @@
-/** Asking again and again, while somebody looks: not faster than answers come, and not in a hidden tab. */
+/** Asking again and again, while somebody reads: not faster than answers come, and not in a hidden tab. */
 
 /** Pause after a failed round, at most, in milliseconds. */
 const RETRY_MAX_MS = 15_000;

@@ -191,7 +191,7 @@ function phaseAxisOf([phase]: readonly PhaseRecord[]): RunAnalysis['phaseAxis'] 
 /** What the analysis finds in the batches of a run, as a message can carry it. */
 export type BatchFindings = Omit<HardBatches, 'toDict'>;
 
-/** Reads the metrics and the batches of a run and looks through them; nothing is written. */
+/** Reads the metrics and the batches of a run and judges them; nothing is written. */
 export async function findBatches(store: Store, runId: string): Promise<BatchFindings> {
   const columns = await loadRunColumns(await openRun(store, runId), {
     layers: false,

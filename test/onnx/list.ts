@@ -1,6 +1,7 @@
 /** All files of the matrix. */
 import type { ModelCase } from './model-case.ts';
 import { CLASSIFIERS } from './models/classifiers.ts';
+import { FROZEN } from './models/frozen.ts';
 import { FRAMEWORKS } from './models/frameworks.ts';
 import { IMAGE_MODELS } from './models/image-to-image.ts';
 import { RECURRENT_MODELS } from './models/recurrent.ts';
@@ -14,4 +15,5 @@ export const MODEL_CASES: readonly ModelCase[] = [
   ...RECURRENT_MODELS,
   ...FRAMEWORKS,
   ...UNUSUAL,
+  ...FROZEN,
 ];

@@ -38,6 +38,8 @@ export type ModelCase = {
   readonly logits?: string;
   readonly isTrainable?: (name: string) => boolean;
   readonly learningRate?: number;
+  /** Whether `freeOnnxBatch` frees its batch first. */
+  readonly isFreed?: boolean;
   /** Largest difference of an output of the saved file, by the largest output; 1e-4 unless given. */
   readonly exportTolerance?: number;
   readonly refused?: Refusal;

@@ -3,6 +3,7 @@ import * as ort from 'onnxruntime-web';
 import { isQuarkError, messageOf } from '../../src/base/errors.ts';
 import {
   buildOnnxTraining,
+  freeOnnxBatch,
   openOnnxModel,
   openOnnxTrainer,
   type OnnxTrainer,
@@ -100,7 +101,7 @@ const short = (value: number): string =>
 class CaseRun {
   readonly found: Partial<Record<Stage, string>> = {};
   readonly #test: ModelCase;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
+  #bytes: Uint8Array<ArrayBuffer>;
   #refusal: string | null = null;
 
   constructor(test: ModelCase) {
@@ -150,8 +151,10 @@ class CaseRun {
   }
 
   async #opens(): Promise<string> {
+    const { isFreed = false } = this.#test;
+    if (isFreed) this.#bytes = await freeOnnxBatch(ort, this.#bytes, { sessionOptions: QUIET });
     this.#original = await plainRun(this.#bytes, feedsOf(this.#test));
-    return 'yes';
+    return isFreed ? 'freed' : 'yes';
   }
 
   async #looksInside(): Promise<string> {

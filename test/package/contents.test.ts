@@ -552,6 +552,7 @@ describe('exported names', () => {
       [
         "ONNX_TRAINABLE_OPS",
         "buildOnnxTraining",
+        "freeOnnxBatch",
         "instrumentOnnx",
         "observeOnnxSession",
         "openLegacyOnnxTraining",

@@ -203,7 +203,7 @@ function JsonFields({ value }: { readonly value: object }): JSX.Element {
   );
 }
 
-/** Fields within a field; those of large ones are made when somebody looks. */
+/** Fields within a field; those of large ones are made when they are opened. */
 function NestedField(props: { readonly name: string; readonly value: object }): JSX.Element {
   const isOpen = useSignal(Object.keys(props.value).length <= SHOWN_FIELDS / 2);
   return (

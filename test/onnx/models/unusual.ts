@@ -1,7 +1,7 @@
 /** What files have that is rare: short floats, weights made of others, several outputs, frozen sizes, and what cannot be trained. */
-import { FileBuilder, TORCH, type WeightOptions } from '../file-builder.ts';
+import type { FileBuilder, WeightOptions } from '../file-builder.ts';
 import type { ModelCase } from '../model-case.ts';
-import { conv, gemm, pooledFlat, torchFile, view, sizeAt } from './images.ts';
+import { gemm, sizeAt, torchFile, view } from './images.ts';
 
 const INTO = 6;
 const CLASSES = 4;
@@ -140,18 +140,6 @@ function secondAxis(): Uint8Array<ArrayBuffer> {
   return closed(f);
 }
 
-/** Exported with one image and without `dynamic_axes`: the batch is a number in shapes. */
-function frozenBatch(): Uint8Array<ArrayBuffer> {
-  const f = new FileBuilder({ opset: 11, style: TORCH, producer: 'pytorch' });
-  f.input('input', [1, 3, 8, 8]);
-  const y = f.op('Relu', [conv(f, 'input', 'conv1', [6, 3, 3], { stride: 2 })]);
-  f.at('');
-  const flat = f.op('Reshape', [y, f.constantInts([1, 96])]);
-  gemm(f, flat, 'fc', [CLASSES, 96], 'output');
-  f.output('output', [1, CLASSES]);
-  return f.finish();
-}
-
 /** Quantised after training: weights are bytes with a scale. */
 function quantised(): Uint8Array<ArrayBuffer> {
   const f = open(13);
@@ -210,16 +198,6 @@ function old(): Uint8Array<ArrayBuffer> {
   const hidden = f.op('Tanh', [f.op('MatMul', ['input', f.weight('fc1.weight', [INTO, 8])])]);
   f.op('MatMul', [hidden, f.weight('fc2.weight', [8, CLASSES])], {}, 'output');
   return closed(f);
-}
-
-/** One image, a mean, and nothing that freezes the batch but the declaration. */
-function declaredBatch(): Uint8Array<ArrayBuffer> {
-  const f = new FileBuilder({ opset: 13, style: TORCH, producer: 'pytorch' });
-  f.input('input', [1, 3, 8, 8]);
-  const y = f.op('Relu', [conv(f, 'input', 'conv1', [6, 3, 3], { stride: 2 })]);
-  gemm(f, pooledFlat(f, y, 'mean'), 'fc', [CLASSES, 6], 'output');
-  f.output('output', [1, CLASSES]);
-  return f.finish();
 }
 
 export const UNUSUAL: readonly ModelCase[] = [
@@ -312,23 +290,5 @@ export const UNUSUAL: readonly ModelCase[] = [
     ...ROWS,
     make: old,
     refused: { code: 'unsupported', message: /operator set 6.*convert/s },
-  },
-  {
-    name: 'batch of one in Reshape',
-    exporter: 'PyTorch, TorchScript, opset 11',
-    feeds: { input: { type: 'float32', shape: [1, 3, 8, 8] } },
-    loss: 'classes',
-    targets: [1],
-    classes: CLASSES,
-    make: frozenBatch,
-  },
-  {
-    name: 'batch of one in the declaration',
-    exporter: 'PyTorch, TorchScript, opset 13',
-    feeds: { input: { type: 'float32', shape: [1, 3, 8, 8] } },
-    loss: 'classes',
-    targets: [1],
-    classes: CLASSES,
-    make: declaredBatch,
   },
 ];

@@ -120,17 +120,17 @@ function toEven(value: number): number {
   return rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
 }
 
-/** A message whose fields are copied, but for those that `change` gives other bytes. */
-function rewritten(
+/** A message whose fields are copied, but for those that `change` gives other bytes; it leaves out those that it gives null. */
+export function rewritten(
   message: Uint8Array,
-  change: (field: number, bytes: Uint8Array) => Uint8Array | undefined,
+  change: (field: number, bytes: Uint8Array) => Uint8Array | null | undefined,
 ): Uint8Array<ArrayBuffer> {
   const reader = new MessageReader(message);
   const made = new ByteWriter();
   for (let from = reader.offset; reader.next(); from = reader.offset) {
     const changed = reader.isBytes ? change(reader.field, reader.bytes()) : undefined;
     if (changed === undefined) made.raw(message.subarray(from, reader.offset));
-    else made.part(reader.field, changed);
+    else if (changed !== null) made.part(reader.field, changed);
   }
   return made.finish();
 }

@@ -122,11 +122,19 @@ function checkSizes(
       throw invalidInput(
         `batch.${name}`,
         has,
-        `of shape [${shape.join(', ')}]${typeof size === 'number' ? '' : `, where ${size} is ${wanted} as in the inputs before`}`,
+        `of shape [${shape.join(', ')}]${sizeSaid(axis, size, wanted)}`,
       );
     if (found < 1) throw invalidInput(`batch.${name}`, has, 'at least one sample');
     if (typeof size === 'string') sizes.set(size, found);
   }
+}
+
+/** Where a size comes from: the inputs before, or a file that was exported for one sample. */
+function sizeSaid(axis: number, size: number | string, wanted: number): string {
+  if (typeof size === 'string') return `, where ${size} is ${wanted} as in the inputs before`;
+  return axis === 0 && size === 1
+    ? ', as the model was exported for one sample: freeOnnxBatch gives one that takes several'
+    : '';
 }
 
 /** A number that is no class would count as a sample without a loss. */
