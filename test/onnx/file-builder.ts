@@ -1,4 +1,4 @@
-/** Builds ONNX files as exporters write them: names of their kind, initializers or `Constant` nodes, operator sets of their time. */
+/** Builds ONNX files in the style of an exporter: its names of nodes and values, weights as initializers or `Constant` nodes, its operator set. */
 import { ELEMENT_TYPES, type ElementType } from '../../src/adapters/onnx/file/onnx-format.ts';
 import {
   nodeMessage,

@@ -12,7 +12,7 @@ import {
   type RefTensor,
 } from '../support/onnx-reference.ts';
 import type { ModelCase } from './model-case.ts';
-import { configOf, feedNumbers, targetFeed } from './case-feeds.ts';
+import { configOf, feedNumbers, targetFeed, tensorOf } from './case-feeds.ts';
 
 const PARAMETERS = 5;
 const ELEMENTS = 20;
@@ -115,18 +115,13 @@ async function trainedGradients(training: OnnxTraining, test: ModelCase) {
   };
   for (const { name, shape, initial } of [...training.parameters, ...training.state])
     feeds[name] = new ort.Tensor('float32', initial.slice(), [...shape]);
-  const targets = targetFeed(test);
-  for (const { name, type } of [...training.inputs, training.target]) {
-    const feed = name === training.target.name ? targets : test.feeds[name];
+  for (const { name, type } of training.inputs) {
+    const feed = test.feeds[name];
     if (feed === undefined) throw new Error(`The case feeds no "${name}".`);
-    const numbers = feedNumbers(name === training.target.name ? 'targets' : name, feed);
-    feeds[name] =
-      type === 'int64'
-        ? new ort.Tensor(type, BigInt64Array.from(numbers, BigInt), [...feed.shape])
-        : type === 'int32'
-          ? new ort.Tensor(type, Int32Array.from(numbers), [...feed.shape])
-          : new ort.Tensor('float32', Float32Array.from(numbers), [...feed.shape]);
+    feeds[name] = tensorOf(name, feed, type);
   }
+  const { name, type } = training.target;
+  feeds[name] = tensorOf('targets', targetFeed(test), type);
   const outputs = await session.run(feeds);
   await session.release();
   return outputs;

@@ -9,9 +9,9 @@ import {
   type OnnxTrainer,
 } from '../../src/onnx.ts';
 import { KeptLayers } from '../support/layer-watch.ts';
-import { configOf, feedNumbers, targetFeed } from './case-feeds.ts';
+import { configOf, targetFeed, tensorOf } from './case-feeds.ts';
 import { gradientError } from './gradient-stage.ts';
-import type { Feed, ModelCase } from './model-case.ts';
+import type { ModelCase } from './model-case.ts';
 
 /** The stages in the order in which they are run. */
 export const STAGES = [
@@ -45,15 +45,6 @@ class Failure extends Error {}
 const check = (isTrue: boolean, what: string): void => {
   if (!isTrue) throw new Failure(what);
 };
-
-function tensorOf(name: string, feed: Feed): ort.Tensor {
-  const numbers = feedNumbers(name, feed);
-  if (feed.type === 'int64')
-    return new ort.Tensor('int64', BigInt64Array.from(numbers, BigInt), [...feed.shape]);
-  if (feed.type === 'int32')
-    return new ort.Tensor('int32', Int32Array.from(numbers), [...feed.shape]);
-  return new ort.Tensor('float32', Float32Array.from(numbers), [...feed.shape]);
-}
 
 const feedsOf = (test: ModelCase): Record<string, ort.Tensor> =>
   Object.fromEntries(

@@ -5,6 +5,7 @@ import {
   type OnnxModelFile,
   type OnnxNode,
   type OnnxTensor,
+  type OnnxValueInfo,
 } from './onnx-format.ts';
 import { rewritten } from './onnx-patch.ts';
 import { readOnnxModel, tensorNumbers } from './onnx-reader.ts';
@@ -18,7 +19,7 @@ const BATCH = 'batch';
 export type FreedFile = {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Inputs that take one sample in the file. */
-  readonly inputs: readonly string[];
+  readonly inputs: readonly OnnxValueInfo[];
   /** Outputs that give one sample in the file. */
   readonly outputs: readonly string[];
   /** Nodes whose shape or first state was written anew, and those that may hold the batch and were left: `Reshape "flat"`. */
@@ -57,7 +58,7 @@ const FIRST_STATES: Readonly<Record<string, readonly number[]>> = {
 
 /** What has to be written anew. */
 class BatchPlan {
-  readonly inputs: readonly string[];
+  readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly string[];
   readonly changed: string[] = [];
   readonly left: string[] = [];
@@ -71,13 +72,10 @@ class BatchPlan {
 
   constructor(file: OnnxModelFile) {
     this.#constants = constantsOf(file);
-    this.inputs = file.inputs
-      .filter(({ name, shape }) => shape?.[0] === 1 && !file.initializers.has(name))
-      .map(({ name }) => name);
+    const inputs = file.inputs.filter(({ name }) => !file.initializers.has(name));
+    this.inputs = inputs.filter(({ shape }) => shape?.[0] === 1);
     this.outputs = file.outputs.filter(({ shape }) => shape?.[0] === 1).map(({ name }) => name);
-    const reached = new Set(
-      file.inputs.filter(({ name }) => !file.initializers.has(name)).map(({ name }) => name),
-    );
+    const reached = new Set(inputs.map(({ name }) => name));
     for (const node of file.nodes) {
       for (const name of [...node.inputs, ...node.outputs]) this.names.add(name);
       if (!node.inputs.some((name) => reached.has(name))) continue;
@@ -156,11 +154,12 @@ const VALUE_INFO = 13;
 
 function inGraph(graph: Uint8Array, plan: BatchPlan): Uint8Array {
   const added = new ByteWriter();
+  const inputs = plan.inputs.map(({ name }) => name);
   const made = rewritten(graph, (field, bytes) => {
     if (field === NODE) return withNode(bytes, plan, added);
     if (field === VALUE_INFO) return null;
     if (field !== INPUT && field !== OUTPUT) return undefined;
-    const isFrozen = (field === INPUT ? plan.inputs : plan.outputs).includes(nameOf(bytes, 1));
+    const isFrozen = (field === INPUT ? inputs : plan.outputs).includes(nameOf(bytes, 1));
     return isFrozen ? withFreeSize(bytes) : undefined;
   });
   return added.size === 0 ? made : new ByteWriter().raw(made).raw(added.bytes).finish();

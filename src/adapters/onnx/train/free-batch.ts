@@ -3,7 +3,6 @@ import { checkOptionNames } from '../../../base/assert.ts';
 import { invalidInput, messageOf, QuarkError } from '../../../base/errors.ts';
 import { FLOAT_TYPES, type OnnxValueInfo } from '../file/onnx-format.ts';
 import { withFreeBatch, type FreedFile } from '../file/onnx-batch.ts';
-import { readOnnxModel } from '../file/onnx-reader.ts';
 import {
   createSession,
   createTensor,
@@ -68,8 +67,8 @@ export async function freeOnnxBatch(
     throw invalidInput('options.samples', options.samples.length, 'two samples or more');
   const freed = withFreeBatch(model);
   if (freed.inputs.length === 0) return model.slice();
-  const infos = readOnnxModel(model).inputs.filter(({ name }) => freed.inputs.includes(name));
-  const given = options.samples ?? Array.from({ length: SAMPLES }, (_, i) => drawn(ort, infos, i));
+  const given =
+    options.samples ?? Array.from({ length: SAMPLES }, (_, i) => drawn(ort, freed.inputs, i));
   const one = await createSession(ort, model, sessionOptions);
   let all: OrtSession | undefined;
   try {
@@ -165,7 +164,8 @@ function compare(
     throw new Error(`"${name}" differs between ${singles.length} samples at once and one by one`);
 }
 
-function stillFrozen({ inputs, changed, left }: FreedFile, error: unknown): QuarkError {
+function stillFrozen({ changed, left, ...file }: FreedFile, error: unknown): QuarkError {
+  const inputs = file.inputs.map(({ name }) => name);
   const nodes = [...left, ...changed];
   const holders =
     nodes.length === 0 ? '' : ` Nodes that may hold it: ${nodes.slice(0, 8).join(', ')}.`;
