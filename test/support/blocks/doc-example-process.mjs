@@ -37,7 +37,9 @@ async function outcomeOf(file) {
   try {
     await Promise.race([import(pathToFileURL(file).href), tooLong]);
   } catch (error) {
-    return format(error);
+    // An error that a program is to end with is told by its name and code.
+    const isTyped = typeof error?.code === 'string';
+    return isTyped ? `threw ${error.name}:${error.code}\n${format(error)}` : format(error);
   } finally {
     clearTimeout(timer);
   }
