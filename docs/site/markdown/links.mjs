@@ -2,7 +2,7 @@
 // where it does not, the name stays and the link goes.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { addressOf, fileMeant, linkBetween } from '../pages/addresses.mjs';
+import { addressOf, exampleAddress, fileMeant, linkBetween } from '../pages/addresses.mjs';
 import { root } from '../pages/navigation.mjs';
 import { isImage } from './images.mjs';
 
@@ -45,6 +45,9 @@ export function linkTurner(files, from) {
     const title = files.get(meant);
     if (title !== undefined)
       return { href: linkBetween(from.address, addressOf(meant) + anchor), title };
+    const example = exampleAddress(file);
+    if (example !== undefined && existsSync(join(root, file)))
+      return { href: linkBetween(from.address, example) };
     if (isImage(file)) return { href: linkBetween(from.address, file.replace(/^docs\//, '')) };
     if (repositoryUrl) return { href: `${repositoryUrl}/blob/main/${file}${anchor}` };
     return { file };

@@ -21,6 +21,12 @@ export function addressOf(file) {
     .replace(/\.md$/, '.html');
 }
 
+/** The address of a program in examples/; undefined for other files. */
+export function exampleAddress(file) {
+  const name = /^examples\/([\w-]+)\.(?:mjs|html)$/.exec(file)?.[1];
+  return name === undefined ? undefined : `examples/${name}.html`;
+}
+
 /** A link from one address to another: `../index.html#there`. */
 export function linkBetween(from, to) {
   const [path, anchor] = to.split('#');

@@ -3,6 +3,7 @@
   const root = document.documentElement;
   const all = (selector) => [...document.querySelectorAll(selector)];
   const isNarrow = matchMedia('(max-width: 60rem)');
+  const hasOneColumn = matchMedia('(max-width: 80rem)');
   const base = document.body.dataset.base;
 
   // One button: system, then the scheme that the system has not, then the other.
@@ -29,12 +30,23 @@
   });
   showScheme();
 
+  // Paper is light, whatever the page is.
+  let onScreen;
+  addEventListener('beforeprint', () => {
+    onScreen = root.dataset.theme;
+    delete root.dataset.theme;
+  });
+  addEventListener('afterprint', () => {
+    if (onScreen !== undefined) root.dataset.theme = onScreen;
+  });
+
   // The menu and the table of contents are folded where there is no room beside the text.
   const fold = () => {
-    for (const part of all('.side, .toc details')) part.open = !isNarrow.matches;
+    for (const part of all('.side')) part.open = !isNarrow.matches;
+    for (const part of all('.toc details')) part.open = !hasOneColumn.matches;
   };
   fold();
-  isNarrow.addEventListener('change', fold);
+  for (const query of [isNarrow, hasOneColumn]) query.addEventListener('change', fold);
   const current = document.querySelector('.side [aria-current]');
   const side = document.querySelector('.side');
   if (current && current.offsetTop > side.clientHeight - 80)

@@ -10,7 +10,7 @@ export function themeTokens() {
   if (dark === undefined)
     throw new Error("dashboard/theme/tokens.css has no rule :root[data-theme='dark'].");
   return `${tokens}
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root:not([data-theme]) {${dark}
   }
 }`;
