@@ -1,7 +1,31 @@
 // `npm pack` of what is built, as the release, the tests of the package and those of the runtimes need it.
 import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packedReadme, repositoryUrl } from './packed-readme.mjs';
 import { root } from './run-program.mjs';
+
+/** Files that npm takes beside those of `files`. */
+const ALWAYS = ['package.json', 'LICENSE'];
+
+/** A folder with what is packed, and the README of the package. */
+function stagePackage() {
+  const stage = mkdtempSync(join(tmpdir(), 'quark-stage-'));
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = [...ALWAYS, ...manifest.files.filter((name) => !name.startsWith('!'))];
+  for (const name of names)
+    cpSync(join(root, name), join(stage, name), {
+      recursive: true,
+      filter: (file) => !file.endsWith('.map'),
+    });
+  const readme = packedReadme(readFileSync(join(root, 'README.md'), 'utf8'), {
+    url: repositoryUrl(manifest),
+    isPacked: (file) => names.includes(file),
+  });
+  writeFileSync(join(stage, 'README.md'), readme);
+  return stage;
+}
 
 /**
  * Packs the package into a folder, without a build before.
@@ -10,14 +34,19 @@ import { root } from './run-program.mjs';
  * @throws {Error} with what npm said
  */
 export function packPackage(folder) {
-  const npm = process.env.npm_execpath;
-  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const printed = execFileSync(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args, {
-    cwd: root,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'], // what npm says is in the error, and nowhere else
-    shell: !npm && process.platform === 'win32',
-  });
-  const [{ filename, size, unpackedSize }] = JSON.parse(printed);
-  return { tarball: join(folder, filename), size, unpackedSize };
+  const stage = stagePackage();
+  try {
+    const npm = process.env.npm_execpath;
+    const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+    const printed = execFileSync(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args, {
+      cwd: stage,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'], // what npm says is in the error, and nowhere else
+      shell: !npm && process.platform === 'win32',
+    });
+    const [{ filename, size, unpackedSize }] = JSON.parse(printed);
+    return { tarball: join(folder, filename), size, unpackedSize };
+  } finally {
+    rmSync(stage, { recursive: true, force: true, maxRetries: 3 });
+  }
 }

@@ -2,6 +2,7 @@
 // where it does not, the name stays and the link goes.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { repositoryUrl as urlOf } from '../../../scripts/packed-readme.mjs';
 import { addressOf, exampleAddress, fileMeant, linkBetween } from '../pages/addresses.mjs';
 import { root } from '../pages/navigation.mjs';
 import { isImage } from './images.mjs';
@@ -9,16 +10,7 @@ import { isImage } from './images.mjs';
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** The address of the repository in a browser, or undefined while its owner has not filled the field. */
-export const repositoryUrl = (() => {
-  const { repository } = manifest;
-  const url = typeof repository === 'object' ? repository?.url : repository;
-  return url
-    ? url
-        .replace(/^git\+/, '')
-        .replace(/^git@([^:]+):/, 'https://$1/')
-        .replace(/\.git$/, '')
-    : undefined;
-})();
+export const repositoryUrl = urlOf(manifest);
 
 /** The document that a name means: of a folder its README. */
 function documentMeant(file) {
