@@ -31,8 +31,11 @@ export function countReport(file, exitCode, root) {
   return sum;
 }
 
-/** Folders of tests whose outcome follows from their input alone: these are never run a second time. */
-const SURE = /^\/?test\/(unit|property|types|adding|examples)\//;
+/**
+ * Folders of tests whose outcome follows from their input alone: these are never run a second time. Files with a process of their own
+ * measure it (memory, disks, clocks) and are not among them.
+ */
+const SURE = /^\/?test\/(unit|property|types|adding|examples)\/(?!.*\.isolated\.test\.ts$)/;
 /** More than these are no coincidence. */
 const MOST_REPEATED = 3;
 

@@ -84,11 +84,11 @@ describe('all of them together', () => {
     for (const name of NAMES) copy.apply(`${name}.patch`);
   });
 
-  test('break no rule of the rooms', () => {
+  longTest('break no rule of the rooms', () => {
     expect(roomErrors(copy.root)).toEqual([]);
   });
 
-  test('compile', async () => {
+  longTest('compile', async () => {
     expect(await copy.compile(tests)).toBe('');
   });
 

@@ -1,5 +1,6 @@
 /** Files of runs on a page: made there, handed back as Blobs, read by random access, kept in IndexedDB. */
 import { expect, test } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { createMemoryStore, openRun, openStorage } from 'quark-sdk';
 import {
   blobInput,
@@ -89,7 +90,7 @@ test('a .quark file comes from a Blob into IndexedDB as it was, once', async () 
   }
 });
 
-test('Parquet comes from a Blob bit for bit', async () => {
+longTest('Parquet comes from a Blob bit for bit', async () => {
   const reader = await recorded();
   const bytes = await bytesOf(exportTableParquet(reader, 'metrics'));
   const store = await openStorage('memory:');

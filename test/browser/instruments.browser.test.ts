@@ -1,6 +1,7 @@
 /** Telemetry, artifacts and data diagnostics in a real browser, recorded into IndexedDB. */
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, expect, test } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { openStorage, startRun, type Store } from 'quark-sdk';
 import {
   ArtifactStore,
@@ -74,42 +75,45 @@ function pieceOf(at: number, length: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-test('artifacts: a Blob, and a stream of several parts, are there when the database is opened again', async () => {
-  const name = freshName();
-  const session = await startRun({ project: 'p', storage: await openNamed(name) });
-  const artifacts = new ArtifactStore(session);
-  const blob = new Blob([pieceOf(5, 100_000)]);
-  const kept = await artifacts.store('checkpoint', 'weights/blob', blob, { step: 1 });
-  const sizeBytes = 40 * 1024 * 1024 + 17;
-  const blockBytes = 3_000_001;
-  let at = 0;
-  const stream = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const length = Math.min(blockBytes, sizeBytes - at);
-      if (length === 0) controller.close();
-      else controller.enqueue(pieceOf(at, length));
-      at += length;
-    },
-  });
-  const large = await artifacts.store('checkpoint', 'weights/stream', stream, { step: 2 });
-  expect(kept).toMatchObject({ payloadFormat: 'bytes', sizeBytes: 100_000, partSha256: null });
-  expect(large.sizeBytes).toBe(sizeBytes);
-  expect(large.partSha256).toHaveLength(3);
-  await session.endRun();
-  for (const store of open.splice(0)) await store.close();
+longTest(
+  'artifacts: a Blob, and a stream of several parts, are there when the database is opened again',
+  async () => {
+    const name = freshName();
+    const session = await startRun({ project: 'p', storage: await openNamed(name) });
+    const artifacts = new ArtifactStore(session);
+    const blob = new Blob([pieceOf(5, 100_000)]);
+    const kept = await artifacts.store('checkpoint', 'weights/blob', blob, { step: 1 });
+    const sizeBytes = 40 * 1024 * 1024 + 17;
+    const blockBytes = 3_000_001;
+    let at = 0;
+    const stream = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const length = Math.min(blockBytes, sizeBytes - at);
+        if (length === 0) controller.close();
+        else controller.enqueue(pieceOf(at, length));
+        at += length;
+      },
+    });
+    const large = await artifacts.store('checkpoint', 'weights/stream', stream, { step: 2 });
+    expect(kept).toMatchObject({ payloadFormat: 'bytes', sizeBytes: 100_000, partSha256: null });
+    expect(large.sizeBytes).toBe(sizeBytes);
+    expect(large.partSha256).toHaveLength(3);
+    await session.endRun();
+    for (const store of open.splice(0)) await store.close();
 
-  const reading = await startRun({ project: 'p', storage: await openNamed(name) });
-  const others = new ArtifactStore(reading);
-  expect(await others.load(kept)).toEqual(pieceOf(5, 100_000));
-  let read = 0;
-  for await (const piece of others.stream(large)) {
-    const expected = pieceOf(read, piece.byteLength);
-    expect(piece.every((byte, i) => byte === expected[i])).toBe(true);
-    read += piece.byteLength;
-  }
-  expect(read).toBe(sizeBytes);
-  await reading.endRun();
-});
+    const reading = await startRun({ project: 'p', storage: await openNamed(name) });
+    const others = new ArtifactStore(reading);
+    expect(await others.load(kept)).toEqual(pieceOf(5, 100_000));
+    let read = 0;
+    for await (const piece of others.stream(large)) {
+      const expected = pieceOf(read, piece.byteLength);
+      expect(piece.every((byte, i) => byte === expected[i])).toBe(true);
+      read += piece.byteLength;
+    }
+    expect(read).toBe(sizeBytes);
+    await reading.endRun();
+  },
+);
 
 test('a stream that a page breaks off leaves no artifact, and the run ends', async () => {
   const session = await startRun({ project: 'p', storage: await openNamed(freshName()) });

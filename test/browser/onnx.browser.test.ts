@@ -226,40 +226,44 @@ describe('training in a page', () => {
     180_000,
   );
 
-  it('is observed on the device without changing it', async () => {
-    const gpu = await open(DENSE, 'webgpu');
-    const plain = await losses(gpu, 4);
-    await gpu.close();
-    const [observed, wanted] = [
-      await observe(await open(DENSE, 'webgpu'), 4),
-      await observe(await open(DENSE, 'wasm'), 4),
-    ];
-    expect(observed.losses).toStrictEqual(plain);
-    expect(observed.warnings).toBe(0);
-    expect(observed.layers).toHaveLength(wanted.layers.length);
-    const layer = (all: Observed, like: LayerSummaryRecord): LayerSummaryRecord | undefined =>
-      all.layers.find(
-        ({ moduleName, step, hookDirection }) =>
-          moduleName === like.moduleName &&
-          step === like.step &&
-          hookDirection === like.hookDirection,
-      );
-    for (const like of wanted.layers) {
-      const found = layer(observed, like);
-      const what = `${like.moduleName} ${like.hookDirection} ${like.step}`;
-      for (const key of ['mean', 'std', 'norm', 'deadUnitRatio'] as const)
-        if (like[key] !== null) expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
-    }
-    for (const like of wanted.parameters) {
-      const found = observed.parameters.find(
-        ({ parameterName, step }) => parameterName === like.parameterName && step === like.step,
-      );
-      const what = `${like.parameterName} ${like.step}`;
-      for (const key of ['valueNorm', 'gradientNorm', 'valueMean', 'valueMax'] as const)
-        expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
-      expectNear(found?.updateNorm ?? null, like.updateNorm, `${what} update`);
-    }
-  }, 180_000);
+  longTest(
+    'is observed on the device without changing it',
+    async () => {
+      const gpu = await open(DENSE, 'webgpu');
+      const plain = await losses(gpu, 4);
+      await gpu.close();
+      const [observed, wanted] = [
+        await observe(await open(DENSE, 'webgpu'), 4),
+        await observe(await open(DENSE, 'wasm'), 4),
+      ];
+      expect(observed.losses).toStrictEqual(plain);
+      expect(observed.warnings).toBe(0);
+      expect(observed.layers).toHaveLength(wanted.layers.length);
+      const layer = (all: Observed, like: LayerSummaryRecord): LayerSummaryRecord | undefined =>
+        all.layers.find(
+          ({ moduleName, step, hookDirection }) =>
+            moduleName === like.moduleName &&
+            step === like.step &&
+            hookDirection === like.hookDirection,
+        );
+      for (const like of wanted.layers) {
+        const found = layer(observed, like);
+        const what = `${like.moduleName} ${like.hookDirection} ${like.step}`;
+        for (const key of ['mean', 'std', 'norm', 'deadUnitRatio'] as const)
+          if (like[key] !== null) expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
+      }
+      for (const like of wanted.parameters) {
+        const found = observed.parameters.find(
+          ({ parameterName, step }) => parameterName === like.parameterName && step === like.step,
+        );
+        const what = `${like.parameterName} ${like.step}`;
+        for (const key of ['valueNorm', 'gradientNorm', 'valueMean', 'valueMax'] as const)
+          expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
+        expectNear(found?.updateNorm ?? null, like.updateNorm, `${what} update`);
+      }
+    },
+    180_000,
+  );
 });
 
 describe('an inference session on WebGPU', () => {

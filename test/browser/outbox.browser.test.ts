@@ -1,6 +1,7 @@
 /** Outboxes on one IndexedDB database in a real browser, as two tabs have them: Web Locks decide who sends. */
 import { deleteDB } from 'idb';
 import { expect, test } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { SessionStoreError } from '../../src/base/errors.ts';
 import { openStorage } from '../../src/location/open-storage.ts';
@@ -52,39 +53,42 @@ test('of two, one sends what both write; when it goes, the other goes on', async
   await deleteDB(name);
 });
 
-test('the lock of one that does not answer any more is taken away, and the status says so meanwhile', async () => {
-  const name = `outbox-${crypto.randomUUID()}`;
-  const service = createMemoryStore();
-  const first = await openTab(name, service);
-  const lock = await navigator.locks.query().then(({ held = [] }) => {
-    const found = held.find((one) => one.name?.includes(name));
-    return found?.name ?? '';
-  });
-  await first.close();
-  // It has the lock, and its thread is stopped.
-  const code = `navigator.locks.request(${JSON.stringify(lock)}, () => {
+longTest(
+  'the lock of one that does not answer any more is taken away, and the status says so meanwhile',
+  async () => {
+    const name = `outbox-${crypto.randomUUID()}`;
+    const service = createMemoryStore();
+    const first = await openTab(name, service);
+    const lock = await navigator.locks.query().then(({ held = [] }) => {
+      const found = held.find((one) => one.name?.includes(name));
+      return found?.name ?? '';
+    });
+    await first.close();
+    // It has the lock, and its thread is stopped.
+    const code = `navigator.locks.request(${JSON.stringify(lock)}, () => {
     postMessage('held');
     setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000));
     return new Promise(() => {});
   });`;
-  const worker = new Worker(URL.createObjectURL(new Blob([code])));
-  await new Promise((resolve) => {
-    worker.addEventListener('message', resolve, { once: true });
-  });
-  const second = await openTab(name, service);
-  await second.createRun(runOf());
-  await second.appendSegments([segmentOf(0)]);
-  await expect
-    .poll(async () => (await second.sync.status()).state, { timeout: 20_000, interval: 100 })
-    .toBe('waiting');
-  expect(await second.sync.synced({ timeoutMs: 60_000 })).toMatchObject({
-    pendingRuns: 0,
-    isUploader: true,
-  });
-  worker.terminate();
-  await second.close();
-  await deleteDB(name);
-});
+    const worker = new Worker(URL.createObjectURL(new Blob([code])));
+    await new Promise((resolve) => {
+      worker.addEventListener('message', resolve, { once: true });
+    });
+    const second = await openTab(name, service);
+    await second.createRun(runOf());
+    await second.appendSegments([segmentOf(0)]);
+    await expect
+      .poll(async () => (await second.sync.status()).state, { timeout: 20_000, interval: 100 })
+      .toBe('waiting');
+    expect(await second.sync.synced({ timeoutMs: 60_000 })).toMatchObject({
+      pendingRuns: 0,
+      isUploader: true,
+    });
+    worker.terminate();
+    await second.close();
+    await deleteDB(name);
+  },
+);
 
 test('what a closed page has left is sent by a page that only opens the store', async () => {
   const name = `outbox-${crypto.randomUUID()}`;

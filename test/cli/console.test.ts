@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { casesOf } from '../support/long.ts';
 import { openStorage, startRun } from 'quark-sdk';
 import { captureConsole } from 'quark-sdk/console';
 import { MediaLogger } from 'quark-sdk/media';
@@ -71,44 +72,47 @@ test('levels, sources and a limit choose lines', async () => {
   });
 });
 
-test.each([false, true])('--follow goes on until the run ends; as JSON: %s', async (isJson) => {
-  const storage = await openStorage(cwd);
-  const session = await startRun({ project: 'followed', storage, handleSignals: false });
-  const { port1, port2 } = new MessageChannel();
-  const capture = captureConsole(session, { own: false, from: [port1] });
-  let sent = 0;
-  const send = async (text: string, level: string | null = null): Promise<void> => {
-    port2.postMessage({
-      kind: 'quark-console',
-      prints: [{ text: `${text}\n`, source: 'stdout', level }],
-    });
-    sent++;
-    await vi.waitFor(() => expect(capture.status.lines).toBe(sent));
-  };
-  await send('first');
-  await send('loud', 'error');
-  await session.flush();
-  const io = new FakeIo({ cwd });
-  const args = ['console', session.runId, '--follow', ...(isJson ? ['--json'] : [])];
-  const following = runCli(args, io);
-  await io.sees(/loud/);
-  await send('second');
-  await session.flush();
-  await io.sees(/second/);
-  await send('last');
-  await session.endRun();
-  expect(await following).toBe(0);
-  const lines = io.out.trimEnd().split('\n');
-  expect(isJson ? lines.map((line) => (JSON.parse(line) as { text: string }).text) : lines).toEqual(
-    ['first', 'loud', 'second', 'last'],
-  );
-  const again = new FakeIo({ cwd });
-  expect(await runCli([...args, '--level', 'error'], again)).toBe(0);
-  expect(again.out.trimEnd().split('\n')).toHaveLength(1);
-  port1.close();
-  await session.close();
-  await storage.close();
-});
+test.each(casesOf([false, true], 1))(
+  '--follow goes on until the run ends; as JSON: %s',
+  async (isJson) => {
+    const storage = await openStorage(cwd);
+    const session = await startRun({ project: 'followed', storage, handleSignals: false });
+    const { port1, port2 } = new MessageChannel();
+    const capture = captureConsole(session, { own: false, from: [port1] });
+    let sent = 0;
+    const send = async (text: string, level: string | null = null): Promise<void> => {
+      port2.postMessage({
+        kind: 'quark-console',
+        prints: [{ text: `${text}\n`, source: 'stdout', level }],
+      });
+      sent++;
+      await vi.waitFor(() => expect(capture.status.lines).toBe(sent));
+    };
+    await send('first');
+    await send('loud', 'error');
+    await session.flush();
+    const io = new FakeIo({ cwd });
+    const args = ['console', session.runId, '--follow', ...(isJson ? ['--json'] : [])];
+    const following = runCli(args, io);
+    await io.sees(/loud/);
+    await send('second');
+    await session.flush();
+    await io.sees(/second/);
+    await send('last');
+    await session.endRun();
+    expect(await following).toBe(0);
+    const lines = io.out.trimEnd().split('\n');
+    expect(
+      isJson ? lines.map((line) => (JSON.parse(line) as { text: string }).text) : lines,
+    ).toEqual(['first', 'loud', 'second', 'last']);
+    const again = new FakeIo({ cwd });
+    expect(await runCli([...args, '--level', 'error'], again)).toBe(0);
+    expect(again.out.trimEnd().split('\n')).toHaveLength(1);
+    port1.close();
+    await session.close();
+    await storage.close();
+  },
+);
 
 test('a program that ends by itself has stored all lines', async () => {
   const program = `

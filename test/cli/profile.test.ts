@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import { MetricsLogger, startRun, type TrainingSession } from '../../src/index.ts';
 import { Profiler, ProfileStep, Timers } from '../../src/profiler.ts';
@@ -142,27 +143,30 @@ describe('quark watch', () => {
     expect(stdout.split('\n').filter((one) => one.includes(line))).toHaveLength(1);
   });
 
-  it('rewrites one line on a terminal, not wider than it, while the run goes on', async () => {
-    const session = await startRun({ project: 'live', storageDir: folder, handleSignals: false });
-    await session.setTotal({ steps: 100 });
-    const metrics = new MetricsLogger(session);
-    metrics.log('train/loss', 2.5, { step: 0 });
-    await session.flush();
-    const io = new FakeIo({ cwd: folder, columns: 60, env: { NO_COLOR: '1' } });
-    const watching = runCli(['watch', session.runId], io);
-    await io.sees(/step 1 of 100, 1 % {2}train\/loss 2\.5/);
-    metrics.log('train/loss', 1.5, { step: 49 });
-    await session.flush();
-    await io.sees(/step 50 of 100, 50 %/);
-    await session.endRun();
-    expect(await watching).toBe(0);
-    await session.close();
-    const lines = io.out.split('\r\u001b[2K').slice(1);
-    expect(lines.length).toBeGreaterThanOrEqual(2);
-    for (const line of lines.flatMap((one) => one.split('\n')))
-      expect(line.length).toBeLessThan(60);
-    expect(io.out.endsWith('\n')).toBe(true);
-  });
+  longTest(
+    'rewrites one line on a terminal, not wider than it, while the run goes on',
+    async () => {
+      const session = await startRun({ project: 'live', storageDir: folder, handleSignals: false });
+      await session.setTotal({ steps: 100 });
+      const metrics = new MetricsLogger(session);
+      metrics.log('train/loss', 2.5, { step: 0 });
+      await session.flush();
+      const io = new FakeIo({ cwd: folder, columns: 60, env: { NO_COLOR: '1' } });
+      const watching = runCli(['watch', session.runId], io);
+      await io.sees(/step 1 of 100, 1 % {2}train\/loss 2\.5/);
+      metrics.log('train/loss', 1.5, { step: 49 });
+      await session.flush();
+      await io.sees(/step 50 of 100, 50 %/);
+      await session.endRun();
+      expect(await watching).toBe(0);
+      await session.close();
+      const lines = io.out.split('\r\u001b[2K').slice(1);
+      expect(lines.length).toBeGreaterThanOrEqual(2);
+      for (const line of lines.flatMap((one) => one.split('\n')))
+        expect(line.length).toBeLessThan(60);
+      expect(io.out.endsWith('\n')).toBe(true);
+    },
+  );
 
   it('writes JSON lines with progress and values where they are new', async () => {
     const session = await startRun({ project: 'live', storageDir: folder, handleSignals: false });

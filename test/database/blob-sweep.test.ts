@@ -1,5 +1,6 @@
 /** The sequences of test/property/blob-sweep.test.ts on PostgreSQL: large blobs as rows of their own, and in a bucket. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { openObjects } from '../../src/store/objects/open-objects.ts';
 import { createBlobParts } from '../../src/store/sql/sql-blob-parts.ts';
 import { sql, textCell } from '../../src/store/sql/sql-database.ts';
@@ -94,6 +95,10 @@ test('the same with a bucket', async () => {
   expect(await trySweeps(onPostgres(true), 16)).toBeGreaterThan(0);
 }, 240_000);
 
-test('a sweep that rests deletes nothing that was recorded meanwhile, from a bucket', async () => {
-  expect(await tryLateSweeps(onPostgres(true))).toBeGreaterThan(0);
-}, 240_000);
+longTest(
+  'a sweep that rests deletes nothing that was recorded meanwhile, from a bucket',
+  async () => {
+    expect(await tryLateSweeps(onPostgres(true))).toBeGreaterThan(0);
+  },
+  240_000,
+);

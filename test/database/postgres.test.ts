@@ -2,6 +2,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { longTest } from '../support/long.ts';
 import {
   openPostgresSpaces,
   openPostgresStorage,
@@ -446,20 +447,23 @@ describe('a connection that is lost under a COMMIT', () => {
     await direct.close();
   });
 
-  test('a server that stays away: what waits behind other work fails with it, and goes on when it is back', async () => {
-    const hasty = await openPostgresSpaces(uri, { retryTimeoutMs: 400, maxConnections: 2 });
-    const waiting = hasty.store(`cut/${space}`);
-    await waiting.createRun(runOf());
-    cutter.isShut = true;
-    const calls = Array.from({ length: 20 }, (_, i) => waiting.appendSegments([segmentOf(i)]));
-    const ends = await Promise.allSettled(calls);
-    expect(new Set(ends.map((end) => end.status))).toEqual(new Set(['rejected']));
-    // Each waiting for itself, they would have tried more than a hundred times.
-    expect(cutter.refused).toBeLessThan(60);
-    cutter.isShut = false;
-    expect(await waiting.appendSegments([segmentOf(0)])).toMatchObject([{ firstSequence: 0 }]);
-    await hasty.close();
-  });
+  longTest(
+    'a server that stays away: what waits behind other work fails with it, and goes on when it is back',
+    async () => {
+      const hasty = await openPostgresSpaces(uri, { retryTimeoutMs: 400, maxConnections: 2 });
+      const waiting = hasty.store(`cut/${space}`);
+      await waiting.createRun(runOf());
+      cutter.isShut = true;
+      const calls = Array.from({ length: 20 }, (_, i) => waiting.appendSegments([segmentOf(i)]));
+      const ends = await Promise.allSettled(calls);
+      expect(new Set(ends.map((end) => end.status))).toEqual(new Set(['rejected']));
+      // Each waiting for itself, they would have tried more than a hundred times.
+      expect(cutter.refused).toBeLessThan(60);
+      cutter.isShut = false;
+      expect(await waiting.appendSegments([segmentOf(0)])).toMatchObject([{ firstSequence: 0 }]);
+      await hasty.close();
+    },
+  );
 
   test('with nobody to ask any more, the error says that the end is not known', async () => {
     const hasty = await openPostgresSpaces(uri, { retryTimeoutMs: 0 });

@@ -118,7 +118,7 @@ describe('the table of 2,000 runs', () => {
     await matches('1,000 runs');
   });
 
-  it(
+  longTest(
     'shows chosen columns, remembers them, and shows what differs',
     { timeout: LIMIT_MS },
     async () => {

@@ -97,7 +97,7 @@ describe('the training page', () => {
     return pointCount(page, 'loss', 'train/loss');
   }
 
-  it(
+  longTest(
     'says when recording stops and when it works again, and trains to the end meanwhile',
     { timeout: LIMIT_MS },
     async () => {

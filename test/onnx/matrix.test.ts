@@ -12,8 +12,6 @@ beforeAll(() => {
 
 /** One of each kind, which `npm test` runs. */
 const SHORT = new Set([
-  'ResNet with batch normalisation',
-  'GPT with Trilu',
   'LSTM tagger of two directions',
   'CNN with channels last, Pad and Softmax',
   'MLP with float16 weights that are cast',

@@ -111,7 +111,7 @@ describe('import graph', () => {
     expect(texts.filter((text) => /(?:series|watch)-worker/.test(text))).toEqual([]);
   });
 
-  test('packages that are bundled into the browser entries', () => {
+  longTest('packages that are bundled into the browser entries', () => {
     const packages = new Set<string>();
     for (const name of BROWSER_ENTRIES) {
       for (const file of closureOf(join(DIST, `${name}.js`)).files) {

@@ -4,7 +4,7 @@ import { createMemoryStore, isQuarkError, type QuarkError } from 'quark-sdk';
 import { queryRuns, type QueryOptions } from 'quark-sdk/node';
 import { findDuckDb } from '../../src/query/duckdb.ts';
 import { queryProcesses, residentMib, SHOWS_PROCESSES } from '../support/query-processes.ts';
-import { casesOf } from '../support/long.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 const ENDLESS = 'select count(*) from range(1000000000) a, range(1000000000) b';
 /** Makes what DuckDB neither interrupts nor counts as memory. */
@@ -57,7 +57,7 @@ describe.runIf(SHOWS_PROCESSES)('the process', () => {
     await expect.poll(() => queryProcesses(process.pid)).toEqual([]);
   });
 
-  it('is killed when it takes more memory than it may', async () => {
+  longTest('is killed when it takes more memory than it may', async () => {
     const error = await failure(HUGE[1] ?? '', { maxMemoryMib: 64 });
     expect(error.code).toBe('invalid_input');
     expect(error.details).toMatchObject({ option: 'maxMemoryMib', limit: 64 });

@@ -17,7 +17,7 @@ import { TABLES } from '../../src/records/tables.ts';
 import { loadDuckDb } from '../../src/query/duckdb.ts';
 import { layerRow, writeProbeRows } from '../support/probe-rows.ts';
 import { runs } from '../support/property.ts';
-import { casesOf } from '../support/long.ts';
+import { casesOf, longTest } from '../support/long.ts';
 
 async function recorded(
   project: string,
@@ -43,7 +43,7 @@ const refusal = (asking: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('queryRuns', () => {
-  it('has every table of the records, with its fields and types', async () => {
+  longTest('has every table of the records, with its fields and types', async () => {
     const { store } = await recorded('p', () => undefined);
     // Each query has a process, so that all tables are one.
     const names = [...TABLES.keys()];
@@ -257,7 +257,7 @@ describe('queryRuns', () => {
           () => 'create table x (a int)',
           () => 'selec value from metrics',
         ],
-        9,
+        4,
       ),
     )('refuses %s', async (make) => {
       const error = await refusal(queryRuns(store, make(join(root, 'secret.csv'))));

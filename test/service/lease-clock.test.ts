@@ -1,6 +1,7 @@
 /** A service whose clock is two hours off: a live run is taken over by nobody, over HTTP and by an outbox, and a dead one is. */
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { casesOf, longTest } from '../support/long.ts';
 import { TrainingSession, type Store } from '../../src/index.ts';
 import type { ServedService } from '../../src/service/node/serve-service.ts';
 import { FastClock } from '../support/fast-clock.ts';
@@ -56,7 +57,7 @@ async function eventually(resume: () => Promise<TrainingSession>): Promise<Train
   return found;
 }
 
-test.each([2, -2])('the clock of the service jumps by %d hours', async (hours) => {
+test.each(casesOf([2, -2], 1))('the clock of the service jumps by %d hours', async (hours) => {
   const [clock, wrong] = [new FastClock(SPEED), new FastClock(SPEED)];
   const service = await services.start({ clock: wrong });
   const { session, life, runId } = await live(service, clock);
@@ -79,25 +80,28 @@ test.each([2, -2])('the clock of the service jumps by %d hours', async (hours) =
   await resumed.close();
 });
 
-test('of two services over one database, one is two hours ahead: a session there takes no live run over', async () => {
-  const [clock, ahead] = [new FastClock(SPEED), new FastClock(SPEED)];
-  ahead.jump(2 * HOUR_MS);
-  const storage = services.folder();
-  const right = await services.start({ storage, clock });
-  const wrong = await services.start({ storage, clock: ahead });
-  const { session, life, runId } = await live(right, clock);
-  const other = await openAt(wrong);
-  const resume = (): Promise<TrainingSession> =>
-    TrainingSession.resumeRun({ ...LEASE, runId, storage: other, clock });
-  // Not for a moment only: to the one that is ahead, each lease of the other has always lapsed.
-  for (let attempt = 0; attempt < 2; attempt++)
-    await expect(resume()).rejects.toMatchObject({ details: { reason: 'live' } });
-  expect(session.signal.aborted).toBe(false);
-  life.kill();
-  const resumed = await eventually(resume);
-  await resumed.endRun();
-  await resumed.close();
-});
+longTest(
+  'of two services over one database, one is two hours ahead: a session there takes no live run over',
+  async () => {
+    const [clock, ahead] = [new FastClock(SPEED), new FastClock(SPEED)];
+    ahead.jump(2 * HOUR_MS);
+    const storage = services.folder();
+    const right = await services.start({ storage, clock });
+    const wrong = await services.start({ storage, clock: ahead });
+    const { session, life, runId } = await live(right, clock);
+    const other = await openAt(wrong);
+    const resume = (): Promise<TrainingSession> =>
+      TrainingSession.resumeRun({ ...LEASE, runId, storage: other, clock });
+    // Not for a moment only: to the one that is ahead, each lease of the other has always lapsed.
+    for (let attempt = 0; attempt < 2; attempt++)
+      await expect(resume()).rejects.toMatchObject({ details: { reason: 'live' } });
+    expect(session.signal.aborted).toBe(false);
+    life.kill();
+    const resumed = await eventually(resume);
+    await resumed.endRun();
+    await resumed.close();
+  },
+);
 
 test('a session with an outbox on another machine takes no live run over', async () => {
   const [clock, wrong] = [new FastClock(SPEED), new FastClock(SPEED)];

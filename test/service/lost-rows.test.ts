@@ -3,6 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { longTest } from '../support/long.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import { readEvents } from '../../src/read/events.ts';
 import { serveService, type ServedService } from '../../src/service/node/serve-service.ts';
@@ -159,35 +160,38 @@ describe.each([
   });
 });
 
-test('of a run that was taken over from the service, what is stored nowhere any more is told', async () => {
-  const first = await startRun('one');
-  const { runId } = first;
-  await record(first, 0, 50);
-  await backUp(false);
-  await record(first, 50, 70);
-  await first.endRun('interrupted');
-  await first.close();
-  const second = await TrainingSession.resumeRun({
-    runId,
-    storageDir: runsOf('two'),
-    persistenceUrl: url(),
-  });
-  await record(second, 120, 200);
-  expect(await rowsThere(runId)).toBe(320);
-  await expect.poll(() => seenRows('two'), soon).toBeGreaterThanOrEqual(120);
-  expect((await second.syncStatus()).lostRows).toEqual([]);
-  await putBack();
-  await expect.poll(() => rowsThere(runId), soon).toBe(250);
-  await expect
-    .poll(() => lossesThere(runId), soon)
-    .toMatchObject([
-      { severity: 'error', payload: { tables: { metrics: { sent_again: 200, missing: 70 } } } },
-    ]);
-  const { lostRows } = await second.syncStatus();
-  expect(lostRows).toContainEqual({ runId, table: 'metrics', rows: 70 });
-  await second.endRun();
-  await second.close();
-});
+longTest(
+  'of a run that was taken over from the service, what is stored nowhere any more is told',
+  async () => {
+    const first = await startRun('one');
+    const { runId } = first;
+    await record(first, 0, 50);
+    await backUp(false);
+    await record(first, 50, 70);
+    await first.endRun('interrupted');
+    await first.close();
+    const second = await TrainingSession.resumeRun({
+      runId,
+      storageDir: runsOf('two'),
+      persistenceUrl: url(),
+    });
+    await record(second, 120, 200);
+    expect(await rowsThere(runId)).toBe(320);
+    await expect.poll(() => seenRows('two'), soon).toBeGreaterThanOrEqual(120);
+    expect((await second.syncStatus()).lostRows).toEqual([]);
+    await putBack();
+    await expect.poll(() => rowsThere(runId), soon).toBe(250);
+    await expect
+      .poll(() => lossesThere(runId), soon)
+      .toMatchObject([
+        { severity: 'error', payload: { tables: { metrics: { sent_again: 200, missing: 70 } } } },
+      ]);
+    const { lostRows } = await second.syncStatus();
+    expect(lostRows).toContainEqual({ runId, table: 'metrics', rows: 70 });
+    await second.endRun();
+    await second.close();
+  },
+);
 
 async function recordAndLetGo(): Promise<string> {
   const session = await TrainingSession.startRun({

@@ -1,4 +1,4 @@
-/** The garbage collector, for what the driver of SQLite releases with it. */
+/** The garbage collector, for tests that measure memory or wait for files that collected statements close. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

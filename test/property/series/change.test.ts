@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { longTest } from '../../support/long.ts';
 import { jsChange } from '../../../src/kernel/series/change/change-js.ts';
 import { wasmChange } from '../../../src/kernel/series/change/change-wasm.ts';
 import type {
@@ -158,43 +159,47 @@ describe('change points and every segmentation', () => {
     );
   });
 
-  it('of 10,000 values', () => {
-    const length = 10_000;
-    const hard: Record<string, Float64Array> = { walk: walk(normals(9), length) };
-    const long: Record<string, (noise: () => number, i: number) => number> = {
-      steps: (noise, i) => noise() + ([0, 1, 0.5, 4, 3.8][Math.floor(i / 2000)] ?? 0),
-      'loss curve': (noise, i) => 60 * (1 + i) ** -0.4 + noise(),
-      'ramp without noise': (_noise, i) => 0.1 * i,
-      'mean 1e6, deviation 1e-3': (noise, i) => 1e6 + 1e-3 * (noise() + (i > 4000 ? 1 : 0)),
-      tails: (noise) => noise() / noise(),
-      ties: (noise, i) => Math.round(noise() + (i > 5000 ? 0.5 : 0)),
-    };
-    for (const [name, make] of Object.entries(long)) {
-      const noise = normals(8);
-      hard[name] = Float64Array.from({ length }, (_, i) => make(noise, i));
-    }
-    // Quadratic in the length: some of them unless the long tests are wanted.
-    const usual = new Set(['walk', 'mean 1e6, deviation 1e-3']);
-    const wanted = Object.entries(hard).filter(([name]) => isLong || usual.has(name));
-    for (const [shape, values] of wanted) {
-      const options: ChangePointOptions = shape.startsWith('mean')
-        ? { autocorrelation: 'ignore' }
-        : { ...fixed, penalty: 2 * Math.log(length) };
-      let best = -1;
-      each((kernel, name) => {
-        const found = kernel.changePoints(values, options);
-        const unit = found.noise ** 2;
-        if (best < 0) best = quickOptimum(values, found.penalty * unit, false);
-        isClose(found.cost, best / unit, `${shape}, ${name}`);
-        expect(found.isExact).toBe(true);
-      });
-    }
-    const values = hard['loss curve'] ?? new Float64Array(0);
-    const options = { ...fixed, penalty: 30, model: 'slope', exactLimit: length } as const;
-    const slope = twins['wasm']?.changePoints(values, options);
-    isClose(slope?.cost ?? 0, quickOptimum(values, 30, true, 3), 'slope');
-    expect(slope?.isExact).toBe(true);
-  }, 120_000);
+  longTest(
+    'of 10,000 values',
+    () => {
+      const length = 10_000;
+      const hard: Record<string, Float64Array> = { walk: walk(normals(9), length) };
+      const long: Record<string, (noise: () => number, i: number) => number> = {
+        steps: (noise, i) => noise() + ([0, 1, 0.5, 4, 3.8][Math.floor(i / 2000)] ?? 0),
+        'loss curve': (noise, i) => 60 * (1 + i) ** -0.4 + noise(),
+        'ramp without noise': (_noise, i) => 0.1 * i,
+        'mean 1e6, deviation 1e-3': (noise, i) => 1e6 + 1e-3 * (noise() + (i > 4000 ? 1 : 0)),
+        tails: (noise) => noise() / noise(),
+        ties: (noise, i) => Math.round(noise() + (i > 5000 ? 0.5 : 0)),
+      };
+      for (const [name, make] of Object.entries(long)) {
+        const noise = normals(8);
+        hard[name] = Float64Array.from({ length }, (_, i) => make(noise, i));
+      }
+      // Quadratic in the length: some of them unless the long tests are wanted.
+      const usual = new Set(['walk', 'mean 1e6, deviation 1e-3']);
+      const wanted = Object.entries(hard).filter(([name]) => isLong || usual.has(name));
+      for (const [shape, values] of wanted) {
+        const options: ChangePointOptions = shape.startsWith('mean')
+          ? { autocorrelation: 'ignore' }
+          : { ...fixed, penalty: 2 * Math.log(length) };
+        let best = -1;
+        each((kernel, name) => {
+          const found = kernel.changePoints(values, options);
+          const unit = found.noise ** 2;
+          if (best < 0) best = quickOptimum(values, found.penalty * unit, false);
+          isClose(found.cost, best / unit, `${shape}, ${name}`);
+          expect(found.isExact).toBe(true);
+        });
+      }
+      const values = hard['loss curve'] ?? new Float64Array(0);
+      const options = { ...fixed, penalty: 30, model: 'slope', exactLimit: length } as const;
+      const slope = twins['wasm']?.changePoints(values, options);
+      isClose(slope?.cost ?? 0, quickOptimum(values, 30, true, 3), 'slope');
+      expect(slope?.isExact).toBe(true);
+    },
+    120_000,
+  );
 });
 
 describe('change points of series that are reduced first', () => {

@@ -1,6 +1,7 @@
 /** The curve kernels against their definitions, on hard series. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { longTest } from '../../support/long.ts';
 import { jsCurve } from '../../../src/kernel/series/curve/curve-js.ts';
 import type { CurveKernel } from '../../../src/kernel/series/curve/curve.ts';
 import {
@@ -299,7 +300,7 @@ describe.each([
   });
 });
 
-test('the twins agree on long series, and each with itself bit for bit', () => {
+longTest('the twins agree on long series, and each with itself bit for bit', () => {
   const isSame = (a: Float64Array, b: Float64Array): boolean =>
     Buffer.from(a.buffer, a.byteOffset, a.byteLength).equals(
       Buffer.from(b.buffer, b.byteOffset, b.byteLength),

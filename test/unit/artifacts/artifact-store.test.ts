@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { longTest } from '../../support/long.ts';
 import {
   createMemoryStore,
   isQuarkError,
@@ -150,7 +151,7 @@ describe('storing and loading', () => {
     await session.close();
   });
 
-  test('what comes as a stream, a Blob or a generator is kept as bytes', async () => {
+  longTest('what comes as a stream, a Blob or a generator is kept as bytes', async () => {
     const { session } = await start();
     const artifacts = new ArtifactStore(session);
     const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i * 7);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { longTest } from '../../support/long.ts';
 import {
   createMemoryStore,
   EventLogger,
@@ -159,7 +160,7 @@ describe('recording', () => {
     await session.close();
   });
 
-  test('large ones are counted by what they hold while the store fails', async () => {
+  longTest('large ones are counted by what they hold while the store fails', async () => {
     const storage = createMemoryStore();
     open.push(storage);
     const session = await startRun({ project: 'data', storage });

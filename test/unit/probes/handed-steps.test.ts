@@ -1,6 +1,7 @@
 /** Probed steps over every way of handing over: the same rows, whatever becomes of the worker. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { casesOf, longTest } from '../../support/long.ts';
 import workerSource from 'virtual:quark-inline-worker';
 import { createKernels, type Kernels } from '../../../src/kernel/tensor/kernels.ts';
 import { handOverOf } from '../../../src/kernel/tensor/step-hand-over.ts';
@@ -220,7 +221,7 @@ describe('a probed step', () => {
     expect(rows).toBeGreaterThan(0);
   });
 
-  it.each(['exits', 'hangs', 'is slow'] as const)(
+  it.each(casesOf(['exits', 'hangs', 'is slow'] as const, 1))(
     'has them when the worker %s at a job of the ring',
     async (does) => {
       const kernels = await served({ spawn: spawnThat(does, 5) });
@@ -228,7 +229,7 @@ describe('a probed step', () => {
     },
   );
 
-  it('has them again of another worker after one that hung', PATIENCE, async () => {
+  longTest('has them again of another worker after one that hung', PATIENCE, async () => {
     const kernels = await served({ spawn: spawnThat('hangs', 5), callTimeoutMs: 300 });
     expect((await record(kernels)).plain).toEqual((await inline).plain);
     await vi.waitFor(() => expect(kernels.diagnostics().diedWorkerCount).toBe(1), PATIENCE);
@@ -236,7 +237,7 @@ describe('a probed step', () => {
     expect(kernels.diagnostics()).toMatchObject({ diedWorkerCount: 1, workerCount: 1 });
   });
 
-  it('waits for no worker where one starts ahead', PATIENCE, async () => {
+  longTest('waits for no worker where one starts ahead', PATIENCE, async () => {
     const kernels = await make({ workers: 1 });
     handOverOf(kernels)?.prepare();
     await vi.waitFor(() => expect(kernels.diagnostics().workerCount).toBe(1), PATIENCE);
@@ -281,28 +282,34 @@ describe('a probed step where memory cannot be shared', () => {
     await vi.waitFor(() => expect(kernels.diagnostics().pendingBytes).toBe(0), PATIENCE);
   });
 
-  it('has them in a loop that gives the event loop no turn, or turns that are too short', async () => {
-    const looped = await compare(await served(transfer));
-    expect(looped.plain).toEqual((await inline).plain);
-    // Both instruments may hand over one step before the loop is known to give no turn.
-    expect(looped.steps).toBeLessThanOrEqual(2);
-    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-    expect((await compare(await served(transfer), turn)).plain).toEqual((await inline).plain);
-    expect((await compare(await make({ workers: 1, ...transfer }), turn)).plain).toEqual(
-      (await inline).plain,
-    );
-  });
+  longTest(
+    'has them in a loop that gives the event loop no turn, or turns that are too short',
+    async () => {
+      const looped = await compare(await served(transfer));
+      expect(looped.plain).toEqual((await inline).plain);
+      // Both instruments may hand over one step before the loop is known to give no turn.
+      expect(looped.steps).toBeLessThanOrEqual(2);
+      const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+      expect((await compare(await served(transfer), turn)).plain).toEqual((await inline).plain);
+      expect((await compare(await make({ workers: 1, ...transfer }), turn)).plain).toEqual(
+        (await inline).plain,
+      );
+    },
+  );
 
-  it('has them of a worker that is slow, and where there is no memory for a buffer', async () => {
-    const slow = await served({ ...transfer, spawn: spawnThat('is slow', 3, 'transfer') });
-    expect((await compare(slow, rest(slow))).plain).toEqual((await inline).plain);
-    const kernels = await make({ ...transfer, workers: 1, maxPendingBytes: 100_000 });
-    const { plain, steps } = await compare(kernels, rest(kernels));
-    expect(plain).toEqual((await inline).plain);
-    expect(steps).toBe(0);
-  });
+  longTest(
+    'has them of a worker that is slow, and where there is no memory for a buffer',
+    async () => {
+      const slow = await served({ ...transfer, spawn: spawnThat('is slow', 3, 'transfer') });
+      expect((await compare(slow, rest(slow))).plain).toEqual((await inline).plain);
+      const kernels = await make({ ...transfer, workers: 1, maxPendingBytes: 100_000 });
+      const { plain, steps } = await compare(kernels, rest(kernels));
+      expect(plain).toEqual((await inline).plain);
+      expect(steps).toBe(0);
+    },
+  );
 
-  it.each(['exits', 'hangs'] as const)(
+  it.each(casesOf(['exits', 'hangs'] as const, 1))(
     'loses the rows of one step when the worker %s, says so, and goes on with another worker',
     PATIENCE,
     async (does) => {

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { casesOf } from '../../support/long.ts';
 import { openStorage, TrainingSession, type Store } from '../../../src/index.ts';
 import { openFileStorage } from '../../../src/store/sql/node/file-storage.ts';
 import { FastClock } from '../../support/fast-clock.ts';
@@ -30,7 +31,7 @@ const places: Readonly<Record<string, () => Promise<(clock: FastClock) => Promis
 };
 
 describe.each(Object.entries(places))('over %s', (_name, makePlace) => {
-  test.each([2, -2, 30])('with a clock %d hours ahead', async (hours) => {
+  test.each(casesOf([2, -2, 30], 1))('with a clock %d hours ahead', async (hours) => {
     const open = await makePlace();
     const [clock, wrong] = [new FastClock(20), new FastClock(20)];
     wrong.jump(hours * HOUR_MS);

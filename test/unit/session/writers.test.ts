@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { longTest } from '../../support/long.ts';
 import {
   createMemoryStore,
   defaultSeverity,
@@ -186,7 +187,7 @@ describe('flushing', () => {
     ]);
   });
 
-  test('rows with long texts are cut into segments that stores take', async () => {
+  longTest('rows with long texts are cut into segments that stores take', async () => {
     const metrics = new MetricsLogger(session, { batchSize: 1000 });
     const text = 'x'.repeat(1_000_000);
     for (let step = 0; step < 70; step++) metrics.log('a', step, { step, metadata: { text } });
@@ -368,7 +369,7 @@ describe('a store that fails', () => {
     ).toEqual([1, 2]);
   });
 
-  test('bounds rows with long texts by their bytes', async () => {
+  longTest('bounds rows with long texts by their bytes', async () => {
     const metrics = new MetricsLogger(session, { batchSize: 1000, flushIntervalMs: 3_600_000 });
     failing.failure = full;
     const text = 'x'.repeat(1_000_000);

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { longTest } from '../../../support/long.ts';
 import { createMemoryStore, MetricsLogger, openRun, startRun, TrainingSession } from 'quark-sdk';
 import { AnalyzerEngine, type WatchOptions } from 'quark-sdk/analysis';
 import type { AlertRecord } from 'quark-sdk';
@@ -83,7 +84,7 @@ test('a divergence is told of soon after it began, and only once', async () => {
   await session.close();
 });
 
-test('healthy runs raise no alarm on their way', async () => {
+longTest('healthy runs raise no alarm on their way', async () => {
   for (const seed of [1, 2, 3]) {
     const { log, metrics, session, watch } = await watched();
     const falling = fallingLoss(2000, { seed, noise: 0.1 });
