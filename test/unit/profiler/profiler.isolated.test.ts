@@ -324,12 +324,12 @@ describe('in a run', () => {
     const storage = createMemoryStore();
     stores.push(storage);
     const session = await startRun({ project: 'profile', storage });
-    const collect = (): number => {
+    const collectAll = (): number => {
       throw new Error('no library');
     };
     const profiler = new Profiler(session, {
       captureGpu: false,
-      metrics: [{ name: 'mine', unit: 'bytes', kind: 'checkpoint', collect }],
+      metrics: [{ name: 'mine', unit: 'bytes', kind: 'checkpoint', collect: collectAll }],
     });
     profiler.checkpoint('one');
     await session.endRun();
