@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRIES, sourceOf } from './entries.mjs';
+import { checkBare, globalTypes } from './global-types.mjs';
 
 const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
 const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
@@ -15,10 +16,14 @@ const ANY_BUFFER = /\b((?:Big)?(?:Uint|Int|Float)\d+(?:Clamped)?Array)<ArrayBuff
 const fileOf = (from, specifier) =>
   resolve(dirname(from), specifier.replace(/(?:\.d)?\.(?:ts|js)$/, '') + '.d.ts');
 
+/** The declarations of what package.json exports. */
+const entries = [...ENTRIES.map(sourceOf), 'one-file.ts'].map((name) =>
+  join(types, name.replace(/\.ts$/, '.d.ts')),
+);
+
 function reached() {
   const found = new Set();
-  const sources = [...ENTRIES.map(sourceOf), 'one-file.ts'];
-  const waiting = sources.map((name) => join(types, name.replace(/\.ts$/, '.d.ts')));
+  const waiting = [...entries];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (found.has(file)) continue;
     if (!existsSync(file)) throw new Error(`${file} is missing. Run "tsc -p tsconfig.build.json".`);
@@ -37,11 +42,16 @@ for (const entry of readdirSync(types, { recursive: true, withFileTypes: true })
   const file = join(entry.parentPath, entry.name);
   if (entry.isFile() && !kept.has(file)) rmSync(file);
 }
-for (const file of kept) {
+const GLOBALS = '/// <reference path="./globals.d.ts" />\n';
+const texts = [...kept].map((file) => {
   const text = readFileSync(file, 'utf8');
-  const written = text
+  const spelled = text
     .replace(OWN_BUFFER, "ReturnType<$1Constructor['of']>")
     .replace(ANY_BUFFER, '$1')
     .replace(LACKED, '// @ts-ignore\n');
+  const written = entries.includes(file) ? GLOBALS + spelled : spelled;
   if (written !== text) writeFileSync(file, written);
-}
+  return written;
+});
+writeFileSync(join(types, 'globals.d.ts'), globalTypes(texts));
+checkBare(entries);

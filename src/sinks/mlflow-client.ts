@@ -52,7 +52,7 @@ export type MlflowRun = {
 export type MlflowServer = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly fetch: typeof fetch;
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
 };
 
 /** See the top of this file. */

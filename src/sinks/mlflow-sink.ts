@@ -29,7 +29,7 @@ export type MlflowSinkOptions = {
   /** Sent with each request, such as `{ authorization: 'Bearer ...' }`. They are not stored. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Default: the `fetch` of the platform. */
-  readonly fetch?: typeof fetch | undefined;
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 };
 
 const STATUS = { completed: 'FINISHED', failed: 'FAILED', interrupted: 'KILLED' } as const;

@@ -58,7 +58,7 @@ export type WatchOptions = {
   /** Whether alerts are stored with the run, in the stream `alerts`, until the next analysis replaces them. Default true. */
   readonly persist?: boolean;
   /** Posts webhooks. Default: the `fetch` of the platform. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /**
    * How the worker that judges is made; default `auto`: by the address of its file, then from the text that the package
    * carries, and where neither works the calling thread judges, in pieces. `none` has the calling thread judge.
@@ -94,7 +94,7 @@ export function checkWatchOptions(
     minIntervalMs: duration(250),
     pollMs: orDefault(positive(), 2000),
     persist: orDefault(flag(), true),
-    fetch: optional(callable<typeof globalThis.fetch>),
+    fetch: optional(callable<NonNullable<WatchOptions['fetch']>>),
     workerMode: orDefault(literal<WorkerMode>(WORKER_MODES), 'auto'),
     spawn: optional(callable<() => WorkerLike>),
   });

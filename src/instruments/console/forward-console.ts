@@ -10,8 +10,8 @@ import { tapConsole } from './console-tap.ts';
 
 /** What prints go through: a `Worker`, a `MessagePort`, a `BroadcastChannel`; in a worker also its global scope. */
 export interface ConsolePort {
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-  removeEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   /** Ports are started by it, workers have none. */
   start?(): void;
 }
@@ -97,7 +97,7 @@ export function checkConsolePort(field: string, port: unknown): void {
 
 /** Listens to what a worker sends; returns the undo. */
 export function listenTo(port: ConsolePort, listener: (print: Print) => void): () => void {
-  const receive = (event: MessageEvent): void => {
+  const receive = (event: { readonly data: unknown }): void => {
     for (const print of printsOf(event.data)) listener(print);
   };
   port.addEventListener('message', receive);

@@ -3,15 +3,15 @@ import type { NodePort } from './machine.ts';
 
 /** What Comlink talks to: its `Endpoint`, declared here because declarations of the package name no other package. */
 export interface WorkerEndpoint {
-  postMessage(message: unknown, transfer?: Transferable[]): void;
+  postMessage(message: unknown, transfer?: object[]): void;
   addEventListener(
     type: string,
-    listener: EventListenerOrEventListenerObject,
+    listener: EventListener | EventListenerObject,
     options?: object,
   ): void;
   removeEventListener(
     type: string,
-    listener: EventListenerOrEventListenerObject,
+    listener: EventListener | EventListenerObject,
     options?: object,
   ): void;
   start?: () => void;
