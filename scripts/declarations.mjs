@@ -1,56 +1,38 @@
-// After `tsc -p tsconfig.build.json`: leaves in dist/types what the entries of the package reach, and spells generic typed arrays so that
+// After `tsc -p tsconfig.build.json`: leaves in dist/types what the entries of the package reach, declares the globals that they name, and spells generic typed arrays so that
 // TypeScript before 5.7, whose typed arrays have no parameter, reads them as well. Newer ones read the same types as the source has.
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRIES, sourceOf } from './entries.mjs';
 import { checkBare, globalTypes } from './global-types.mjs';
+import { reachedTypes } from './reached-types.mjs';
 
 const types = fileURLToPath(new URL('../dist/types/', import.meta.url));
-const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 /** `Uint8Array<ArrayBuffer>` is what `Uint8Array.of` returns, in every release. */
 const OWN_BUFFER = /\b((?:Big)?(?:Uint|Int|Float)\d+(?:Clamped)?Array)<ArrayBuffer>/g;
 const ANY_BUFFER = /\b((?:Big)?(?:Uint|Int|Float)\d+(?:Clamped)?Array)<ArrayBufferLike>/g;
-
-/** The declarations in front of a specifier: `./a.ts`, `./a.js` or `./a.d.ts`. */
-const fileOf = (from, specifier) =>
-  resolve(dirname(from), specifier.replace(/(?:\.d)?\.(?:ts|js)$/, '') + '.d.ts');
 
 /** The declarations of what package.json exports. */
 const entries = [...ENTRIES.map(sourceOf), 'one-file.ts'].map((name) =>
   join(types, name.replace(/\.ts$/, '.d.ts')),
 );
 
-function reached() {
-  const found = new Set();
-  const waiting = [...entries];
-  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    if (found.has(file)) continue;
-    if (!existsSync(file)) throw new Error(`${file} is missing. Run "tsc -p tsconfig.build.json".`);
-    found.add(file);
-    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(SPECIFIER))
-      waiting.push(fileOf(file, specifier));
-  }
-  return found;
-}
-
 /** The types of a package that the user may lack: they are `any` then, where TypeScript would refuse the whole program. */
 const LACKED = /^(?!\s*\*)(?=.*['"]apache-arrow['"])/gm;
 
-const kept = reached();
+const GLOBALS = '/// <reference path="./globals.d.ts" />\n';
+const kept = reachedTypes(entries);
 for (const entry of readdirSync(types, { recursive: true, withFileTypes: true })) {
   const file = join(entry.parentPath, entry.name);
   if (entry.isFile() && !kept.has(file)) rmSync(file);
 }
-const GLOBALS = '/// <reference path="./globals.d.ts" />\n';
-const texts = [...kept].map((file) => {
-  const text = readFileSync(file, 'utf8');
+const texts = [...kept].map(([file, text]) => {
   const spelled = text
     .replace(OWN_BUFFER, "ReturnType<$1Constructor['of']>")
     .replace(ANY_BUFFER, '$1')
     .replace(LACKED, '// @ts-ignore\n');
   const written = entries.includes(file) ? GLOBALS + spelled : spelled;
-  if (written !== text) writeFileSync(file, written);
+  writeFileSync(file, written);
   return written;
 });
 writeFileSync(join(types, 'globals.d.ts'), globalTypes(texts));

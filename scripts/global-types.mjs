@@ -10,23 +10,13 @@ import { bin, root } from './run-program.mjs';
 const INTERFACES = [
   'AbortSignal',
   'Blob',
-  'EventListener',
-  'EventListenerObject',
-  'EventTarget',
   'File',
-  'Headers',
-  'MessagePort',
   'ReadableStream<R>',
   'Request',
   'RequestInit',
   'Response',
-  'Storage',
-  'URL',
   'Worker',
 ];
-const WEBASSEMBLY = ['Memory', 'Module'];
-
-const bare = (name) => name.replace(/<.*/, '');
 
 /**
  * The text of a declaration file that declares them.
@@ -36,18 +26,12 @@ const bare = (name) => name.replace(/<.*/, '');
  */
 export function globalTypes(texts) {
   const all = texts.join('\n').replaceAll(/\/\*\*[\s\S]*?\*\//g, '');
-  for (const name of [
-    ...INTERFACES.map(bare),
-    ...WEBASSEMBLY.map((member) => `WebAssembly.${member}`),
-  ])
+  for (const name of INTERFACES.map((one) => one.replace(/<.*/, '')))
     if (!new RegExp(`(?<![\\w.'])${name}\\b`).test(all))
       throw new Error(`No declaration names ${name}: take it out of scripts/global-types.mjs.`);
   return [
     '// Merges with what the libraries of a program declare; empty where they do not.',
     ...INTERFACES.map((name) => `interface ${name} {}`),
-    'declare namespace WebAssembly {',
-    ...WEBASSEMBLY.map((name) => `  interface ${name} {}`),
-    '}',
     '',
   ].join('\n');
 }

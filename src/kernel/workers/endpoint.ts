@@ -3,15 +3,15 @@ import type { NodePort } from './machine.ts';
 
 /** What Comlink talks to: its `Endpoint`, declared here because declarations of the package name no other package. */
 export interface WorkerEndpoint {
-  postMessage(message: unknown, transfer?: object[]): void;
+  postMessage(message: unknown, transfer?: Transferable[]): void;
   addEventListener(
     type: string,
-    listener: EventListener | EventListenerObject,
+    listener: EventListenerOrEventListenerObject,
     options?: object,
   ): void;
   removeEventListener(
     type: string,
-    listener: EventListener | EventListenerObject,
+    listener: EventListenerOrEventListenerObject,
     options?: object,
   ): void;
   start?: () => void;
