@@ -2,4 +2,5 @@ export function packPackage(folder: string): {
   readonly tarball: string;
   readonly size: number;
   readonly unpackedSize: number;
+  readonly files: number;
 };

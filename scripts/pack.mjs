@@ -30,7 +30,7 @@ function stagePackage() {
 /**
  * Packs the package into a folder, without a build before.
  *
- * @returns the path of the tarball, and its bytes `size` and `unpackedSize`
+ * @returns the path of the tarball, its bytes `size` and `unpackedSize`, and the number of its `files`
  * @throws {Error} with what npm said
  */
 export function packPackage(folder) {
@@ -44,8 +44,8 @@ export function packPackage(folder) {
       stdio: ['ignore', 'pipe', 'pipe'], // what npm says is in the error, and nowhere else
       shell: !npm && process.platform === 'win32',
     });
-    const [{ filename, size, unpackedSize }] = JSON.parse(printed);
-    return { tarball: join(folder, filename), size, unpackedSize };
+    const [{ entryCount, filename, size, unpackedSize }] = JSON.parse(printed);
+    return { tarball: join(folder, filename), size, unpackedSize, files: entryCount };
   } finally {
     rmSync(stage, { recursive: true, force: true, maxRetries: 3 });
   }

@@ -1,4 +1,5 @@
-// Prints what each browser entry costs a page, minified and gzipped, and fails when the core is over one of its budgets.
+// Prints what each browser entry costs a page, minified and gzipped, and what the packed package weighs. Fails when one is over its budget or not what
+// docs/sizes.md has, which `--write` writes, with what is measured: an install, the time to load an entry, and the first `log`.
 // What a page that records gets at once, and until its first row is logged, is counted in a bundle of it by Vite, without what the bundler
 // leaves out. For the rest, counted are the entry and every file it imports, statically or dynamically, the inline worker among them. What only a
 // page loads that names a service, the outbox and the store over HTTP, and what unpacks many merged rows, are counted apart, with budgets of their own; worker.js,
@@ -6,10 +7,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { minifySync, parseSync } from 'vite';
 import { BROWSER_ENTRIES } from './entries.mjs';
 import { pageBytes } from './page-bytes.mjs';
+import { differencesFrom, readSizes, tarballRows, writeSizes } from './size-table.mjs';
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 
@@ -122,53 +125,71 @@ export function transferBytes(files) {
 
 const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
 
-async function main() {
-  let isOver = false;
+/** What a page that records gets. */
+async function recordingRows() {
   const { atOnce, inAll, untilFirstLog } = await pageBytes(['startRun', 'MetricsLogger']);
-  console.log(
-    `a page that records: ${kilobytes(atOnce)} at once of ${kilobytes(START_BUDGET_BYTES)} allowed, ${kilobytes(untilFirstLog)} until the first log has returned, and until its row is durable, of ${kilobytes(FIRST_LOG_BUDGET_BYTES)} allowed, ${kilobytes(inAll)} with what comes in the background of ${kilobytes(IN_ALL_BUDGET_BYTES)} allowed`,
-  );
-  if (
-    atOnce > START_BUDGET_BYTES ||
-    untilFirstLog > FIRST_LOG_BUDGET_BYTES ||
-    inAll > IN_ALL_BUDGET_BYTES
-  )
-    isOver = true;
-  for (const name of [
-    ...BROWSER_ENTRIES,
-    'worker',
-    'series-worker',
-    'watch-worker',
-    'opfs-worker',
-  ]) {
-    const entry = join(dist, `${name}.js`);
-    if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
-    const { opfs, own, service, unpack } = sharesOf(entry);
-    const bytes = transferBytes(own);
-    const budget = name === 'index' ? ` of ${kilobytes(CORE_BUDGET_BYTES)} allowed` : '';
-    console.log(`${name}: ${kilobytes(bytes)} minified and gzipped${budget}, ${own.length} files`);
-    if (name !== 'index') continue;
-    const more = transferBytes(service);
-    console.log(
-      `with a service: ${kilobytes(more)} more of ${kilobytes(SERVICE_BUDGET_BYTES)} allowed, ${service.length} files`,
-    );
-    console.log(
-      `with opfs: ${kilobytes(transferBytes(opfs))} more, ${opfs.length} files, one of which stands for opfs-worker.js`,
-    );
-    const unpacking = transferBytes(unpack);
-    console.log(
-      `reading many merged rows: ${kilobytes(unpacking)} more of ${kilobytes(UNPACK_BUDGET_BYTES)} allowed, ${unpack.length} files`,
-    );
-    if (bytes > CORE_BUDGET_BYTES || more > SERVICE_BUDGET_BYTES || unpacking > UNPACK_BUDGET_BYTES)
-      isOver = true;
+  return [
+    { name: 'a page that records: at once', bytes: atOnce, allowed: START_BUDGET_BYTES },
+    {
+      name: 'until its first `log` has returned and its row is durable',
+      bytes: untilFirstLog,
+      allowed: FIRST_LOG_BUDGET_BYTES,
+    },
+    { name: 'with what comes in the background', bytes: inAll, allowed: IN_ALL_BUDGET_BYTES },
+  ];
+}
+
+/** What an entry of pages, or a worker, weighs, and what a page with the core loads besides. */
+function entryRows(name) {
+  const entry = join(dist, `${name}.js`);
+  if (!existsSync(entry)) throw new Error(`${entry} is missing. Run "npm run build" first.`);
+  const { opfs, own, service, unpack } = sharesOf(entry);
+  const row = (said, files, allowed) => ({
+    name: said,
+    bytes: transferBytes(files),
+    files: files.length,
+    allowed,
+  });
+  if (name !== 'index') return [row(name, own)];
+  return [
+    row(name, own, CORE_BUDGET_BYTES),
+    row('with a service, besides', service, SERVICE_BUDGET_BYTES),
+    // One of its files stands for opfs-worker.js.
+    row('with `opfs:`, besides', opfs),
+    row('reading many merged rows, besides', unpack, UNPACK_BUDGET_BYTES),
+  ];
+}
+
+async function main() {
+  const { values } = parseArgs({ options: { write: { type: 'boolean' } } });
+  const workers = ['worker', 'series-worker', 'watch-worker', 'opfs-worker'];
+  const rows = [
+    ...(await recordingRows()),
+    ...[...BROWSER_ENTRIES, ...workers].flatMap((name) => entryRows(name)),
+    {
+      name: 'quark.min.js',
+      bytes: gzipSync(readFileSync(join(dist, 'quark.min.js')), { level: 9 }).length,
+      files: 1,
+      allowed: ONE_FILE_BUDGET_BYTES,
+    },
+  ];
+  for (const { name, bytes, files, allowed } of rows) {
+    const budget = allowed === undefined ? '' : ` of ${kilobytes(allowed)} allowed`;
+    const count = files === undefined ? '' : `, ${files} file${files === 1 ? '' : 's'}`;
+    console.log(`${name}: ${kilobytes(bytes)} minified and gzipped${budget}${count}`);
   }
-  const oneFile = gzipSync(readFileSync(join(dist, 'quark.min.js')), { level: 9 }).length;
-  console.log(
-    `quark.min.js: ${kilobytes(oneFile)} of ${kilobytes(ONE_FILE_BUDGET_BYTES)} allowed, one file`,
-  );
-  if (oneFile > ONE_FILE_BUDGET_BYTES) isOver = true;
-  if (isOver) {
-    console.error('The core entry, or the build in one file, is over its size budget.');
+  const over = rows.filter(({ bytes, allowed }) => bytes > (allowed ?? Infinity));
+  for (const { name } of over) console.error(`${name}: over its budget.`);
+  if (over.length > 0) process.exitCode = 1;
+  const all = [...rows, ...tarballRows()];
+  if (values.write) {
+    writeSizes(all);
+    return;
+  }
+  const strange = differencesFrom(readSizes(), all);
+  for (const line of strange) console.error(line);
+  if (strange.length > 0) {
+    console.error('docs/sizes.md says otherwise: "npm run size -- --write" writes it.');
     process.exitCode = 1;
   }
 }

@@ -1,0 +1,1 @@
+export function reachedTypes(entries: readonly string[]): Map<string, string>;
