@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ts from 'typescript';
 import { Application } from 'typedoc';
 import { ENTRIES, sourceOf } from '../../../scripts/entries.mjs';
 import { root } from '../pages/navigation.mjs';
@@ -35,6 +36,28 @@ function commentOf(entry) {
     .trim();
 }
 
+/**
+ * Reads sources so that the comment at the beginning of an entry is that of the module: TypeDoc takes it for the comment of the first name
+ * that the entry exports, unless it has the tag.
+ *
+ * @returns the undo
+ */
+function markEntries() {
+  const { readFile } = ts.sys;
+  const entries = new Set(
+    ENTRIES.map((entry) => join(root, 'src', sourceOf(entry)).replaceAll('\\', '/')),
+  );
+  ts.sys.readFile = (path, encoding) => {
+    const text = readFile(path, encoding);
+    return entries.has(path.replaceAll('\\', '/'))
+      ? text?.replace(/^(\/\*\*[\s\S]*?)\*\//, '$1\n * @module\n */')
+      : text;
+  };
+  return () => {
+    ts.sys.readFile = readFile;
+  };
+}
+
 async function convert() {
   const application = await Application.bootstrap({
     entryPoints: ENTRIES.map((entry) => join(root, 'src', sourceOf(entry))),
@@ -48,7 +71,9 @@ async function convert() {
     sort: ['source-order'],
     logLevel: 'Error',
   });
+  const undo = markEntries();
   const project = await application.convert();
+  undo();
   if (!project) throw new Error('TypeDoc read nothing: see its messages above.');
   return application.serializer.projectToObject(project, process.cwd());
 }

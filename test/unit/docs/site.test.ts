@@ -1,6 +1,12 @@
 /** The site of the documentation, as far as it is declared: `npm run docs` builds and checks the rest. */
 import { describe, expect, test } from 'vitest';
-import { addressOf, baseOf, fileMeant, linkBetween } from '../../../docs/site/pages/addresses.mjs';
+import {
+  addressOf,
+  baseOf,
+  exampleAddress,
+  fileMeant,
+  linkBetween,
+} from '../../../docs/site/pages/addresses.mjs';
 import { pageOf, readNavigation } from '../../../docs/site/pages/navigation.mjs';
 
 describe('the navigation', () => {
@@ -51,6 +57,13 @@ describe('addresses', () => {
     expect(linkBetween('decisions/0001-a.html', 'cli.html#runs')).toBe('../cli.html#runs');
     expect(linkBetween('cli.html', 'cli.html')).toBe('cli.html');
     expect(baseOf('reference/store/index.html')).toBe('../../');
+  });
+
+  test('programs of examples have pages, and nothing else in their folder', () => {
+    expect(exampleAddress('examples/own-store.mjs')).toBe('examples/own-store.html');
+    expect(exampleAddress('examples/browser.html')).toBe('examples/browser.html');
+    expect(exampleAddress('examples')).toBeUndefined();
+    expect(exampleAddress('docs/examples/own-store.mjs')).toBeUndefined();
   });
 
   test('links of documents mean files of the repository', () => {
