@@ -43,18 +43,18 @@ function commentOf(entry) {
  * @returns the undo
  */
 function markEntries() {
-  const { readFile } = ts.sys;
+  const read = ts.sys.readFile.bind(ts.sys);
   const entries = new Set(
     ENTRIES.map((entry) => join(root, 'src', sourceOf(entry)).replaceAll('\\', '/')),
   );
   ts.sys.readFile = (path, encoding) => {
-    const text = readFile(path, encoding);
+    const text = read(path, encoding);
     return entries.has(path.replaceAll('\\', '/'))
       ? text?.replace(/^(\/\*\*[\s\S]*?)\*\//, '$1\n * @module\n */')
       : text;
   };
   return () => {
-    ts.sys.readFile = readFile;
+    ts.sys.readFile = read;
   };
 }
 
