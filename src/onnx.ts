@@ -16,6 +16,7 @@ export {
   type OnnxGraph,
   type OnnxGraphNode,
 } from './adapters/onnx/file/onnx-graph.ts';
+export { joinOnnxData, type OnnxDataReader } from './adapters/onnx/file/onnx-data.ts';
 export type { ElementType, OnnxDimension } from './adapters/onnx/file/onnx-format.ts';
 export {
   openOnnxModel,

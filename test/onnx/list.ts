@@ -8,6 +8,11 @@ import { RECURRENT_MODELS } from './models/recurrent.ts';
 import { TRANSFORMERS } from './models/transformers.ts';
 import { UNUSUAL } from './models/unusual.ts';
 
+/** Files of exporters that write the weights beside the model, once more so. */
+const SPLIT = [...CLASSIFIERS, ...TRANSFORMERS]
+  .filter(({ exporter }) => exporter.includes('Dynamo'))
+  .map((one) => ({ ...one, name: `${one.name}, weights in another file`, isSplit: true }));
+
 export const MODEL_CASES: readonly ModelCase[] = [
   ...CLASSIFIERS,
   ...IMAGE_MODELS,
@@ -16,4 +21,5 @@ export const MODEL_CASES: readonly ModelCase[] = [
   ...FRAMEWORKS,
   ...UNUSUAL,
   ...FROZEN,
+  ...SPLIT,
 ];

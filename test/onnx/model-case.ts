@@ -40,6 +40,8 @@ export type ModelCase = {
   readonly learningRate?: number;
   /** Whether `freeOnnxBatch` frees its batch first. */
   readonly isFreed?: boolean;
+  /** Whether its weights are in another file, and `joinOnnxData` writes them into it first. */
+  readonly isSplit?: boolean;
   /** Largest difference of an output of the saved file, by the largest output; 1e-4 unless given. */
   readonly exportTolerance?: number;
   readonly refused?: Refusal;

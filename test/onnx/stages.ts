@@ -4,11 +4,13 @@ import { isQuarkError, messageOf } from '../../src/base/errors.ts';
 import {
   buildOnnxTraining,
   freeOnnxBatch,
+  joinOnnxData,
   openOnnxModel,
   openOnnxTrainer,
   type OnnxTrainer,
 } from '../../src/onnx.ts';
 import { KeptLayers } from '../support/layer-watch.ts';
+import { withDataOutside } from './data-outside.ts';
 import { configOf, targetFeed, tensorOf } from './case-feeds.ts';
 import { gradientError } from './gradient-stage.ts';
 import type { ModelCase } from './model-case.ts';
@@ -142,9 +144,14 @@ class CaseRun {
   }
 
   async #opens(): Promise<string> {
-    const { isFreed = false } = this.#test;
+    const { isFreed = false, isSplit = false } = this.#test;
+    if (isSplit) {
+      const { model, data } = withDataOutside(this.#bytes);
+      this.#bytes = await joinOnnxData(model, () => data);
+    }
     if (isFreed) this.#bytes = await freeOnnxBatch(ort, this.#bytes, { sessionOptions: QUIET });
     this.#original = await plainRun(this.#bytes, feedsOf(this.#test));
+    if (isSplit) return 'joined';
     return isFreed ? 'freed' : 'yes';
   }
 

@@ -554,6 +554,7 @@ describe('exported names', () => {
         "buildOnnxTraining",
         "freeOnnxBatch",
         "instrumentOnnx",
+        "joinOnnxData",
         "observeOnnxSession",
         "openLegacyOnnxTraining",
         "openOnnxModel",

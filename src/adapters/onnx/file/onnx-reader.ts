@@ -312,7 +312,7 @@ export function tensorNumbers(tensor: OnnxTensor): number[] {
   if (tensor.isExternal) {
     throw new QuarkError(
       'unsupported',
-      `The numbers of "${name}" lie in another file. Save the model with its weights inside.`,
+      `The numbers of "${name}" lie in another file. joinOnnxData(model, read) of quark-sdk/onnx gives a copy with all weights inside.`,
       { details: { field: 'model', tensor: name, reason: 'external_data' } },
     );
   }

@@ -109,7 +109,7 @@ const DEFAULT_MAX_OUTPUTS = 512;
  * operator that computes; those that only move numbers (`Reshape`, `Transpose`, ...) are selected by name or type.
  * Tensors inside the graphs of If, Loop and Scan cannot be reached.
  *
- * Weights in other files stay where they are: hand them to onnxruntime as before, with `externalData`.
+ * Weights in other files stay there: hand them to onnxruntime as before, with `externalData`.
  *
  * @param model bytes of an `.onnx` file up to 2 GiB; not kept and not changed
  * @throws {QuarkError} `invalid_input` when the file is damaged or cut off, when it has no layers, and when the filter
