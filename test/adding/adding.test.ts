@@ -1,7 +1,7 @@
 /** How little of the house an addition touches. Each patch here is one, as docs/adding.md describes it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { roomErrors } from '../../scripts/rooms.mjs';
-import { longTest } from '../support/long.ts';
+import { isWhole } from '../support/property.ts';
 import { changesOf, PatchedCopy, type Change } from './patched-copy.ts';
 
 type Addition = {
@@ -78,21 +78,21 @@ beforeAll(() => {
 });
 afterAll(() => copy[Symbol.dispose]());
 
-describe('all of them together', () => {
+describe.runIf(isWhole)('all of them together', () => {
   const tests = NAMES.flatMap(testsOf);
   beforeAll(() => {
     for (const name of NAMES) copy.apply(`${name}.patch`);
   });
 
-  longTest('break no rule of the rooms', () => {
+  test('break no rule of the rooms', () => {
     expect(roomErrors(copy.root)).toEqual([]);
   });
 
-  longTest('compile', async () => {
+  test('compile', async () => {
     expect(await copy.compile(tests)).toBe('');
   });
 
-  longTest('work: the tests that they bring along pass', async () => {
+  test('work: the tests that they bring along pass', async () => {
     expect(await copy.test(PAGE_OF_RULES, ...tests, '-u')).toMatch(
       new RegExp(`Test Files +${tests.length + 1} passed`),
     );

@@ -15,7 +15,8 @@ import type { ParameterSummaryRecord } from '../../src/records/parameter-summary
 import { TrainingSession } from '../../src/session/training-session.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { KeptLayers } from '../support/layer-watch.ts';
-import { casesOf, longTest } from '../support/long.ts';
+import { casesOf } from '../support/long.ts';
+import { isWhole } from '../support/property.ts';
 
 beforeAll(() => {
   ort.env.wasm.wasmPaths = new URL('/node_modules/onnxruntime-web/dist/', location.origin).href;
@@ -107,21 +108,17 @@ function expectNear(found: number | null, wanted: number | null, what: string): 
   expect(Math.abs((found ?? Number.NaN) - (wanted ?? Number.NaN)) / size, what).toBeLessThan(1e-4);
 }
 
-describe('training in a page', () => {
-  longTest(
-    'of every kind of layer gives the losses of wasm on WebGPU',
-    async () => {
-      const wasm = await open(IMAGES, 'wasm');
-      const expected = await losses(wasm, 4);
-      await wasm.close();
-      const gpu = await open(IMAGES, 'webgpu');
-      const found = await losses(gpu, 4);
-      for (const [i, loss] of found.entries()) expectNear(loss, expected[i]!, `step ${i}`);
-      expect(gpu.source.readParameter(0).data).toBeUndefined();
-      await gpu.close();
-    },
-    180_000,
-  );
+describe.runIf(isWhole)('training in a page', () => {
+  it('of every kind of layer gives the losses of wasm on WebGPU', async () => {
+    const wasm = await open(IMAGES, 'wasm');
+    const expected = await losses(wasm, 4);
+    await wasm.close();
+    const gpu = await open(IMAGES, 'webgpu');
+    const found = await losses(gpu, 4);
+    for (const [i, loss] of found.entries()) expectNear(loss, expected[i]!, `step ${i}`);
+    expect(gpu.source.readParameter(0).data).toBeUndefined();
+    await gpu.close();
+  }, 180_000);
 
   it.each(
     casesOf<readonly [string, OnnxLayersModel]>(
@@ -198,72 +195,63 @@ describe('training in a page', () => {
     180_000,
   );
 
-  longTest(
-    'through an embedding gives the losses of wasm on WebGPU',
-    async () => {
-      const model: OnnxLayersModel = {
-        inputShape: [6],
-        inputType: 'int32',
-        layers: [
-          { kind: 'embedding', vocabulary: 9, dimensions: 4 },
-          { kind: 'flatten' },
-          { kind: 'dense', units: 3 },
-        ],
-      };
-      const run = async (provider: Provider): Promise<number[]> => {
-        const trainer = await open(model, provider);
-        const found: number[] = [];
-        const x = Int32Array.from({ length: 24 }, (_, i) => (i * i) % 9);
-        for (let step = 0; step < 3; step += 1)
-          found.push(await trainer.step({ x, y: batch(0).y }));
-        await trainer.close();
-        return found;
-      };
-      const expected = await run('wasm');
-      for (const [i, loss] of (await run('webgpu')).entries())
-        expectNear(loss, expected[i]!, `step ${i}`);
-    },
-    180_000,
-  );
+  it('through an embedding gives the losses of wasm on WebGPU', async () => {
+    const model: OnnxLayersModel = {
+      inputShape: [6],
+      inputType: 'int32',
+      layers: [
+        { kind: 'embedding', vocabulary: 9, dimensions: 4 },
+        { kind: 'flatten' },
+        { kind: 'dense', units: 3 },
+      ],
+    };
+    const run = async (provider: Provider): Promise<number[]> => {
+      const trainer = await open(model, provider);
+      const found: number[] = [];
+      const x = Int32Array.from({ length: 24 }, (_, i) => (i * i) % 9);
+      for (let step = 0; step < 3; step += 1) found.push(await trainer.step({ x, y: batch(0).y }));
+      await trainer.close();
+      return found;
+    };
+    const expected = await run('wasm');
+    for (const [i, loss] of (await run('webgpu')).entries())
+      expectNear(loss, expected[i]!, `step ${i}`);
+  }, 180_000);
 
-  longTest(
-    'is observed on the device without changing it',
-    async () => {
-      const gpu = await open(DENSE, 'webgpu');
-      const plain = await losses(gpu, 4);
-      await gpu.close();
-      const [observed, wanted] = [
-        await observe(await open(DENSE, 'webgpu'), 4),
-        await observe(await open(DENSE, 'wasm'), 4),
-      ];
-      expect(observed.losses).toStrictEqual(plain);
-      expect(observed.warnings).toBe(0);
-      expect(observed.layers).toHaveLength(wanted.layers.length);
-      const layer = (all: Observed, like: LayerSummaryRecord): LayerSummaryRecord | undefined =>
-        all.layers.find(
-          ({ moduleName, step, hookDirection }) =>
-            moduleName === like.moduleName &&
-            step === like.step &&
-            hookDirection === like.hookDirection,
-        );
-      for (const like of wanted.layers) {
-        const found = layer(observed, like);
-        const what = `${like.moduleName} ${like.hookDirection} ${like.step}`;
-        for (const key of ['mean', 'std', 'norm', 'deadUnitRatio'] as const)
-          if (like[key] !== null) expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
-      }
-      for (const like of wanted.parameters) {
-        const found = observed.parameters.find(
-          ({ parameterName, step }) => parameterName === like.parameterName && step === like.step,
-        );
-        const what = `${like.parameterName} ${like.step}`;
-        for (const key of ['valueNorm', 'gradientNorm', 'valueMean', 'valueMax'] as const)
-          expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
-        expectNear(found?.updateNorm ?? null, like.updateNorm, `${what} update`);
-      }
-    },
-    180_000,
-  );
+  it('is observed on the device without changing it', async () => {
+    const gpu = await open(DENSE, 'webgpu');
+    const plain = await losses(gpu, 4);
+    await gpu.close();
+    const [observed, wanted] = [
+      await observe(await open(DENSE, 'webgpu'), 4),
+      await observe(await open(DENSE, 'wasm'), 4),
+    ];
+    expect(observed.losses).toStrictEqual(plain);
+    expect(observed.warnings).toBe(0);
+    expect(observed.layers).toHaveLength(wanted.layers.length);
+    const layer = (all: Observed, like: LayerSummaryRecord): LayerSummaryRecord | undefined =>
+      all.layers.find(
+        ({ moduleName, step, hookDirection }) =>
+          moduleName === like.moduleName &&
+          step === like.step &&
+          hookDirection === like.hookDirection,
+      );
+    for (const like of wanted.layers) {
+      const found = layer(observed, like);
+      const what = `${like.moduleName} ${like.hookDirection} ${like.step}`;
+      for (const key of ['mean', 'std', 'norm', 'deadUnitRatio'] as const)
+        if (like[key] !== null) expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
+    }
+    for (const like of wanted.parameters) {
+      const found = observed.parameters.find(
+        ({ parameterName, step }) => parameterName === like.parameterName && step === like.step,
+      );
+      const what = `${like.parameterName} ${like.step}`;
+      for (const key of ['valueNorm', 'gradientNorm', 'valueMean', 'valueMax'] as const)
+        expectNear(found?.[key] ?? null, like[key], `${what} ${key}`);
+      expectNear(found?.updateNorm ?? null, like.updateNorm, `${what} update`);
+    }
+  }, 180_000);
 });
 
 describe('an inference session on WebGPU', () => {

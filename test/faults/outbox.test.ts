@@ -20,7 +20,7 @@ import { rounds } from '../support/property.ts';
 
 const KILLS = rounds(15);
 /** Runs that have to get through while every kind of fault goes on; in a campaign all of them. */
-const ARRIVE_OVER_ALL = KILLS > 15 ? KILLS : 4;
+const ARRIVE_OVER_ALL = KILLS > 15 ? KILLS : Math.ceil(KILLS / 2);
 const CLIENTS = 3;
 const MAX_LIFE_MS = 250;
 
