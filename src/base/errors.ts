@@ -1,6 +1,6 @@
 /**
- * Every error Quark throws. One class with a stable `code`; subclasses only for the names of abiotic-quark.
- * Errors cross workers and bundles, so test them with {@link isQuarkError}, not with `instanceof`.
+ * Every error Quark throws. One class with a stable `code`; subclasses only for the names of abiotic-quark. Errors cross workers and
+ * copies of the package: {@link isQuarkError} and `instanceof` go by `code` and `details`, not by the class.
  */
 
 /** The closed set of error codes. A code never changes its meaning. */
@@ -159,6 +159,14 @@ export class QuarkError extends Error {
     this.code = code;
     this.details = options.details ?? {};
   }
+
+  /** By `code`, so that errors of another copy of the package count; a class of a program that extends one of these goes by itself. */
+  static [Symbol.hasInstance](error: unknown): boolean {
+    const code = BRANDS.get(this);
+    return code === undefined
+      ? Function.prototype[Symbol.hasInstance].call(this, error)
+      : isQuarkError(error) && (code === 'any' || error.code === code);
+  }
 }
 
 /**
@@ -225,6 +233,19 @@ export class SchemaMigrationError extends QuarkError {
     this.name = 'SchemaMigrationError';
   }
 }
+
+/** What an error of each class is known by. */
+const BRANDS: ReadonlyMap<unknown, ErrorCode | 'any'> = /* @__PURE__ */ new Map<
+  unknown,
+  ErrorCode | 'any'
+>([
+  [QuarkError, 'any'],
+  [SessionStoreError, 'store_failed'],
+  [RunNotFoundError, 'run_not_found'],
+  [InvalidRunStateError, 'invalid_run_state'],
+  [SchemaValidationError, 'schema_validation'],
+  [SchemaMigrationError, 'schema_migration'],
+]);
 
 /**
  * Whether `error` is a {@link QuarkError} (of this code, if one is given), also when it was made in another worker or

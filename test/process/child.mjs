@@ -20,6 +20,20 @@ switch (mode) {
       clearInterval(training);
     });
     break;
+  case 'outlive': {
+    // Goes on until a line comes; says after which step its terminal was closed.
+    const session = await startRun({ project: 'p', storageDir });
+    const metrics = new MetricsLogger(session);
+    metrics.log('a', 1, { step: 0 });
+    await metrics.flush();
+    say(session.runId);
+    const { existsSync } = await import('node:fs');
+    while (!existsSync(runId)) await new Promise((resolve) => setTimeout(resolve, 20));
+    metrics.log('a', 2, { step: 1 });
+    await session.endRun('completed');
+    await session.close();
+    break;
+  }
   case 'exit': {
     // Leaves without a word, with samples that no flush has seen.
     const session = await startRun({ project: 'p', storageDir, leaseTtlMs: 60_000 });
