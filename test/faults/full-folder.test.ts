@@ -104,7 +104,16 @@ for (const moment of ['start', 'middle', 'end'] as const)
       await writeFile(ballast, Buffer.alloc(bavail * bsize)).catch(() => undefined);
     };
     const folder = join(directory, moment);
+    vi.mocked(console.warn).mockClear();
     await expectAllOf(folder, moment, fill, () => rm(ballast));
+    // One line says that it stopped: the file, the bytes that are free, what becomes of the rows, what to do.
+    const lines = vi.mocked(console.warn).mock.calls.map(([line]) => String(line));
+    expect(lines.filter((line) => line.includes('has stopped'))).toHaveLength(1);
+    expect(lines[0]).toMatch(/The disk is full|cannot be made|cannot be written/);
+    if (moment !== 'start') {
+      expect(lines[0]).toMatch(new RegExp(`${folder}.*\\d+ bytes are free.*Free some space`));
+      expect(lines[0]).toContain('up to maxBufferedRows of each writer');
+    }
     await rm(folder, { recursive: true });
   }, 120_000);
 

@@ -154,7 +154,7 @@ export class RecordingHealth {
     this.#saidAtMs = this.#sinceMs;
     this.#isSaid = true;
     warn(
-      `Quark: recording of run ${this.#runId} has stopped. Training goes on; rows are buffered in memory and written again later. ${messageOf(error)}`,
+      `Quark: recording of run ${this.#runId} has stopped. Training goes on; rows are buffered in memory, up to maxBufferedRows of each writer, and written again later. ${messageOf(error)}`,
     );
   }
 

@@ -73,7 +73,7 @@ function reasonOf(error: unknown, path: string): StoreFailureReason {
 function sentence(reason: StoreFailureReason, path: string, waitedMs = 0): string {
   switch (reason) {
     case 'full':
-      return `The disk is full: nothing was written to ${path}. Free some space; what a writer holds is written with its next flush.`;
+      return `The disk is full: nothing was written to ${path}${freeText(path)}. Free some space, or delete runs ("quark rm", "quark gc"); rows that a session buffers are written once there is room.`;
     case 'unwritable':
       return `${path} cannot be written. Choose another storage directory, or give this one write permission.`;
     case 'corrupt':
@@ -88,12 +88,23 @@ function sentence(reason: StoreFailureReason, path: string, waitedMs = 0): strin
 }
 
 function isDiskFull(path: string): boolean {
+  const free = freeBytes(path);
+  return free !== undefined && free < FULL_DISK_BYTES;
+}
+
+/** Bytes that this user may write to the disk of the folder. */
+function freeBytes(path: string): number | undefined {
   try {
     const disk = statfsSync(dirname(path));
-    return disk.bavail * disk.bsize < FULL_DISK_BYTES;
+    return disk.bavail * disk.bsize;
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+function freeText(path: string): string {
+  const free = freeBytes(path);
+  return free === undefined ? '' : ` (${free} bytes are free in ${dirname(path)})`;
 }
 
 function codeOf(error: unknown): string {
