@@ -161,7 +161,7 @@ export class QuarkError extends Error {
   }
 
   /** By `code`, so that errors of another copy of the package count; a class of a program that extends one of these goes by itself. */
-  static [Symbol.hasInstance](error: unknown): boolean {
+  static override [Symbol.hasInstance](error: unknown): boolean {
     const code = BRANDS.get(this);
     return code === undefined
       ? Function.prototype[Symbol.hasInstance].call(this, error)

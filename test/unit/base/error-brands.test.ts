@@ -29,9 +29,9 @@ test('an error of another copy is an instance of its class, and of no other', as
   for (const [name, error] of made(other)) {
     expect(errors.isQuarkError(error, error.code)).toBe(true);
     expect(error instanceof errors.QuarkError).toBe(true);
-    for (const [otherName] of made(other))
-      expect(error instanceof errors[otherName], `${name} as ${otherName}`).toBe(
-        otherName === 'QuarkError' || otherName === name,
+    for (const [ownName, { constructor: Own }] of made(errors))
+      expect(error instanceof Own, `${name} as ${ownName}`).toBe(
+        ownName === 'QuarkError' || ownName === name,
       );
   }
   expect(errors.isStoreError(made(other)[1][1], 'full')).toBe(true);
