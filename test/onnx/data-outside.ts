@@ -1,6 +1,5 @@
 /** A model with its weights in another file, as PyTorch's newer exporter and `onnx.save(save_as_external_data=True)` leave it. */
 import { ByteWriter } from '../../src/codecs/protobuf/writer.ts';
-import { MessageReader } from '../../src/adapters/onnx/file/message-reader.ts';
 import { rewritten } from '../../src/adapters/onnx/file/onnx-patch.ts';
 import { readTensor } from '../../src/adapters/onnx/file/onnx-reader.ts';
 
@@ -52,10 +51,9 @@ function withEntries(
   tensor: Uint8Array,
   entries: Readonly<Record<string, string>>,
 ): Uint8Array<ArrayBuffer> {
-  const message = new ByteWriter();
-  const reader = new MessageReader(tensor);
-  for (let from = reader.offset; reader.next(); from = reader.offset)
-    if (reader.field !== 9) message.raw(tensor.subarray(from, reader.offset));
+  const message = new ByteWriter().raw(
+    rewritten(tensor, (field) => (field === 9 ? null : undefined)),
+  );
   for (const [key, value] of Object.entries(entries))
     message.part(13, new ByteWriter().text(1, key).text(2, value));
   return message.integer(14, 1).finish();

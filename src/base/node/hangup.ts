@@ -1,4 +1,4 @@
-/** Whether this process was told to outlive its terminal. */
+/** A process that was told to outlive its terminal, as by `nohup`. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
@@ -8,13 +8,29 @@ const HANGUP_BIT = 1n;
 const ACCESS_MODE = 3;
 const WRITE_ONLY = 1;
 
+/** Found once: where the mask says it, listening to the signal changes the mask. */
+let isIgnored: boolean | undefined;
+
+/**
+ * Lets this process outlive its terminal where it was told to: Node would end by SIGHUP, though it began with the signal ignored.
+ *
+ * @returns what ends that; undefined where the signal is to end the process as ever
+ */
+export function outliveTerminal(): (() => void) | undefined {
+  isIgnored ??= isHangupIgnored();
+  if (!isIgnored) return undefined;
+  const goOn = (): void => undefined;
+  process.on('SIGHUP', goOn);
+  return () => void process.off('SIGHUP', goOn);
+}
+
 /**
  * Whether SIGHUP was ignored when this process began, as `nohup` and `trap '' HUP` have it. Node takes an ignored SIGHUP back at its
- * start (seen with 20.20), so that the mask of the process says so in other runtimes only. What
- * remains in Node: `nohup` as the command that the shell has named in `_`, a standard input that `nohup` has closed (/dev/null, open for
- * writing), and a parent that ignores the signal, such as a script under `nohup`.
+ * start (seen with 20.20), so that the mask of the process says so in other runtimes only. What remains in Node: `nohup` as the command
+ * that the shell has named in `_`, a standard input that `nohup` has closed (/dev/null, open for writing), and a parent that ignores the
+ * signal, such as a script under `nohup`.
  */
-export function isHangupIgnored(): boolean {
+function isHangupIgnored(): boolean {
   if (process.platform === 'win32') return false;
   return (
     ignoresHangup('self') ||

@@ -1,7 +1,7 @@
 /** What the commands touch outside of themselves: handed in, so that tests see and steer all of it. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline/promises';
-import { isHangupIgnored } from '../../base/node/hangup.ts';
+import { outliveTerminal } from '../../base/node/hangup.ts';
 import { withOwnSequences } from '../../base/texts/control-characters.ts';
 
 /** One of the two output streams. */
@@ -115,10 +115,9 @@ export function processIo(): CliIo {
     onInterrupt(callback) {
       process.on('SIGINT', callback);
       process.on('SIGTERM', callback);
-      // "nohup quark serve &": Node would end by the signal that it was told to ignore.
-      if (isHangupIgnored()) process.on('SIGHUP', outliveTerminal);
+      const endWithTerminal = outliveTerminal(); // "nohup quark serve &"
       return () => {
-        process.off('SIGHUP', outliveTerminal);
+        endWithTerminal?.();
         process.off('SIGINT', callback);
         process.off('SIGTERM', callback);
       };
@@ -128,10 +127,6 @@ export function processIo(): CliIo {
     openBrowser,
     exit: (code) => process.exit(code),
   };
-}
-
-function outliveTerminal(): void {
-  // The command goes on.
 }
 
 function onKeys(callback: (sent: string) => void): () => void {

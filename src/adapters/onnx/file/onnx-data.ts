@@ -2,6 +2,7 @@
 import { invalidInput, QuarkError } from '../../../base/errors.ts';
 import { ByteWriter } from '../../../codecs/protobuf/writer.ts';
 import {
+  ELEMENT_BYTES,
   elementTypeOf,
   MAX_MODEL_BYTES,
   MAX_NAME_BYTES,
@@ -34,24 +35,6 @@ const RAW_DATA = 9;
 const EXTERNAL_DATA = 13;
 const DATA_LOCATION = 14;
 const EXTERNAL = 1;
-
-/** Bytes of a number; none for text, and for types that are unknown here. */
-const WIDTHS: Readonly<Record<ElementType, number>> = {
-  float32: 4,
-  float64: 8,
-  float16: 2,
-  bfloat16: 2,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  int64: 8,
-  uint8: 1,
-  uint16: 2,
-  uint32: 4,
-  uint64: 8,
-  bool: 1,
-  string: 0,
-};
 
 /** Where the numbers of a tensor lie. */
 type Entry = {
@@ -99,8 +82,8 @@ export async function joinOnnxData(
     throw invalidInput('model', model, 'a Uint8Array with the bytes of an .onnx file');
   if (typeof read !== 'function') throw invalidInput('read', read, 'a function');
   const entries: Entry[] = [];
-  copied(new MessageReader(model), { model, depth: 0, kind: 'model' }, (tensor) => {
-    const entry = entryOf(tensor());
+  withTensors(model, (tensor) => {
+    const entry = entryOf(tensor);
     if (entry !== null) entries.push(entry);
     return undefined;
   });
@@ -119,22 +102,24 @@ export async function joinOnnxData(
       { details: { field: 'model', reason: 'external_data', bytes: total } },
     );
   }
-  return joined(
-    copied(new MessageReader(model), { model, depth: 0, kind: 'model' }, (tensor) => {
-      const message = tensor();
-      const entry = entryOf(message);
-      return entry === null ? undefined : withData(message, rangeOf(entry, files));
-    }),
-  );
+  const whole = withTensors(model, (tensor) => {
+    const entry = entryOf(tensor);
+    return entry === null ? undefined : withData(tensor, rangeOf(entry, files));
+  });
+  return whole === undefined ? model.slice() : joined(whole);
 }
 
 /** A message in parts, which are views until all of them are joined. */
 type Parts = { readonly parts: readonly Uint8Array[]; readonly size: number };
 type Context = { readonly model: Uint8Array; readonly depth: number; readonly kind: Message };
 /** Gives what a tensor is replaced with; undefined leaves it. */
-type Replace = (tensor: () => Uint8Array) => Parts | undefined;
+type Replace = (tensor: Uint8Array) => Parts | undefined;
 
-function copied(reader: MessageReader, context: Context, replace: Replace): Parts {
+const withTensors = (model: Uint8Array, replace: Replace): Parts | undefined =>
+  copied(new MessageReader(model), { model, depth: 0, kind: 'model' }, replace);
+
+/** A message with other tensors; undefined where all of them stay. */
+function copied(reader: MessageReader, context: Context, replace: Replace): Parts | undefined {
   const { model, depth, kind } = context;
   if (depth > MAX_DEPTH)
     throw damagedModel('there are too many graphs within graphs', reader.offset);
@@ -151,7 +136,7 @@ function copied(reader: MessageReader, context: Context, replace: Replace): Part
     if (child === undefined) continue;
     const made =
       child === 'tensor'
-        ? replace(() => reader.bytes())
+        ? replace(reader.bytes())
         : copied(reader.message(), { model, depth: depth + 1, kind: child }, replace);
     if (made === undefined) continue;
     add(model.subarray(from, start));
@@ -159,6 +144,7 @@ function copied(reader: MessageReader, context: Context, replace: Replace): Part
     for (const part of made.parts) add(part);
     from = reader.offset;
   }
+  if (parts.length === 0) return undefined;
   add(model.subarray(from, reader.offset));
   return { parts, size };
 }
@@ -190,7 +176,7 @@ function entryOf(message: Uint8Array): Entry | null {
   }
   if (!isExternal) return null;
   const location = checkedLocation(tensor, entries.get('location') ?? '');
-  const width = type === undefined ? 0 : WIDTHS[type];
+  const width = type === undefined ? 0 : ELEMENT_BYTES[type];
   const count = shape.reduce((product, length) => product * length, 1);
   return {
     tensor,

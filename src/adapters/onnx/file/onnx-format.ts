@@ -21,6 +21,24 @@ export const ELEMENT_TYPES = {
 /** Name of an element type. */
 export type ElementType = keyof typeof ELEMENT_TYPES;
 
+/** Bytes of a number of an element type; 0 for text, which has no fixed size. */
+export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = {
+  float32: 4,
+  float64: 8,
+  float16: 2,
+  bfloat16: 2,
+  int8: 1,
+  int16: 2,
+  int32: 4,
+  int64: 8,
+  uint8: 1,
+  uint16: 2,
+  uint32: 4,
+  uint64: 8,
+  bool: 1,
+  string: 0,
+};
+
 /** The name of an element type's number; undefined for one that is unknown here. */
 export function elementTypeOf(number: number): ElementType | undefined {
   for (const [name, known] of Object.entries(ELEMENT_TYPES))

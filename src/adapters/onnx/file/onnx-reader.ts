@@ -11,6 +11,7 @@ import {
   ATTRIBUTE_STRING,
   ATTRIBUTE_STRINGS,
   ATTRIBUTE_TENSOR,
+  ELEMENT_BYTES,
   elementTypeOf,
   MAX_LIST_LENGTH,
   MAX_MODEL_BYTES,
@@ -332,27 +333,24 @@ export function tensorNumbers(tensor: OnnxTensor): number[] {
   return numbers;
 }
 
-/** Width in bytes of a number, and how it is read. */
-const RAW: Readonly<
-  Partial<Record<ElementType, readonly [width: number, at: (view: DataView, at: number) => number]>>
-> = {
-  float32: [4, (view, at) => view.getFloat32(at, true)],
-  float64: [8, (view, at) => view.getFloat64(at, true)],
-  float16: [2, (view, at) => float16(view.getUint16(at, true))],
-  bfloat16: [2, (view, at) => bfloat16(view.getUint16(at, true))],
-  int8: [1, (view, at) => view.getInt8(at)],
-  int16: [2, (view, at) => view.getInt16(at, true)],
-  int32: [4, (view, at) => view.getInt32(at, true)],
-  int64: [8, (view, at) => Number(view.getBigInt64(at, true))],
-  uint8: [1, (view, at) => view.getUint8(at)],
-  uint16: [2, (view, at) => view.getUint16(at, true)],
-  uint32: [4, (view, at) => view.getUint32(at, true)],
-  bool: [1, (view, at) => view.getUint8(at)],
+/** How a number is read. */
+const RAW: Readonly<Partial<Record<ElementType, (view: DataView, at: number) => number>>> = {
+  float32: (view, at) => view.getFloat32(at, true),
+  float64: (view, at) => view.getFloat64(at, true),
+  float16: (view, at) => float16(view.getUint16(at, true)),
+  bfloat16: (view, at) => bfloat16(view.getUint16(at, true)),
+  int8: (view, at) => view.getInt8(at),
+  int16: (view, at) => view.getInt16(at, true),
+  int32: (view, at) => view.getInt32(at, true),
+  int64: (view, at) => Number(view.getBigInt64(at, true)),
+  uint16: (view, at) => view.getUint16(at, true),
+  uint32: (view, at) => view.getUint32(at, true),
 };
 
 function raw(bytes: Uint8Array, elementType: ElementType): number[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const [width, at] = RAW[elementType] ?? [1, (from: DataView, i: number) => from.getUint8(i)];
+  const at = RAW[elementType] ?? ((from: DataView, i: number) => from.getUint8(i));
+  const width = ELEMENT_BYTES[elementType] || 1;
   return Array.from({ length: Math.floor(bytes.length / width) }, (_, i) => at(view, i * width));
 }
 

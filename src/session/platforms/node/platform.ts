@@ -9,7 +9,7 @@ import {
   type as osType,
 } from 'node:os';
 import type { JsonObject } from '../../../base/json.ts';
-import { isHangupIgnored } from '../../../base/node/hangup.ts';
+import { outliveTerminal } from '../../../base/node/hangup.ts';
 import { isProcessGone, processTag } from '../../../base/node/process-tag.ts';
 import { VERSION } from '../../../base/version.ts';
 import type { Leaving, Platform } from '../platform.ts';
@@ -19,13 +19,11 @@ import { programFiles } from './program-code.ts';
 import { readGit } from './git.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Node would end by it, though it was told to ignore it. */
-const outliveTerminal = (): void => undefined;
 
 const interruptListeners = new Set<(reason: string) => Promise<void>>();
 const exitListeners = new Set<(leaving: Leaving) => void>();
 let isListening = false;
-let outlivesTerminal: boolean | undefined;
+let endWithTerminal: (() => void) | undefined;
 let uncaught: Leaving['uncaught'];
 
 /**
@@ -71,23 +69,22 @@ export const nodePlatform: Platform = {
 function listen(): void {
   if (isListening) return;
   isListening = true;
-  outlivesTerminal ??= isHangupIgnored();
+  endWithTerminal = outliveTerminal();
   listenToSignals();
-  if (outlivesTerminal) process.on('SIGHUP', outliveTerminal);
   process.on('exit', onExit);
   process.on('uncaughtExceptionMonitor', onUncaught);
 }
 
 function listenToSignals(): void {
   for (const signal of SIGNALS)
-    if (signal !== 'SIGHUP' || outlivesTerminal !== true) process.on(signal, onSignal);
+    if (signal !== 'SIGHUP' || endWithTerminal === undefined) process.on(signal, onSignal);
 }
 
 function unlistenIfIdle(): void {
   if (interruptListeners.size > 0 || exitListeners.size > 0) return;
   isListening = false;
   for (const signal of SIGNALS) process.off(signal, onSignal);
-  process.off('SIGHUP', outliveTerminal);
+  endWithTerminal?.();
   process.off('exit', onExit);
   process.off('uncaughtExceptionMonitor', onUncaught);
 }
