@@ -4,3 +4,4 @@ export function packPackage(folder: string): {
   readonly unpackedSize: number;
   readonly files: number;
 };
+export function unpackInto(project: string, tarball: string): string;

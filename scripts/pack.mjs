@@ -1,6 +1,6 @@
 // `npm pack` of what is built, as the release, the tests of the package and those of the runtimes need it.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packedReadme, repositoryUrl } from './packed-readme.mjs';
@@ -49,4 +49,12 @@ export function packPackage(folder) {
   } finally {
     rmSync(stage, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/** Unpacks a tarball into `node_modules` of a project. @returns the folder of the package there */
+export function unpackInto(project, tarball) {
+  const installed = join(project, 'node_modules/quark-sdk');
+  mkdirSync(installed, { recursive: true });
+  execFileSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+  return installed;
 }

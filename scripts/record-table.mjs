@@ -1,8 +1,15 @@
-// Writes a table that a command has made to a document, between the marks of its name, with the day and the commit.
+// Makes tables in Markdown, and writes one that a command has made to a document, between the marks of its name, with the day and the commit.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, root } from './run-program.mjs';
+
+/** A line of a Markdown table. */
+export const tableLine = (cells) => `| ${cells.join(' | ')} |`;
+
+/** A Markdown table; `rule` has the alignment of each column. */
+export const tableText = (titles, rows, rule = titles.map(() => '---')) =>
+  [titles, rule, ...rows].map(tableLine).join('\n');
 
 /** Replaces the table between `<!-- NAME: begin -->` and `<!-- NAME: end -->`, in docs/policy.md unless `document` is another. */
 export function recordTable(name, table, document = 'docs/policy.md') {

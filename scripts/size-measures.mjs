@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { subpathsOf } from './entries.mjs';
+import { tableText } from './record-table.mjs';
 
 const MAIN_ENTRIES = ['index', 'node', 'analysis', 'probes', 'tfjs', 'onnx', 'exchange', 'service'];
 /** Processes that are started for each figure, of which the median counts. */
@@ -24,7 +25,6 @@ await session.endRun();
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 const milliseconds = (value) => `${value.toFixed(0)} ms`;
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-const line = (cells) => `| ${cells.join(' | ')} |`;
 
 const printedBy = (folder, ...args) =>
   JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }));
@@ -95,7 +95,7 @@ export function measuredTable({ tarball }) {
     }
     const [{ model }] = cpus();
     const machine = `Node ${process.versions.node}, ${model.trim()}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)}`;
-    return [line([machine, 'measured']), line(['---', '---']), ...rows.map(line)].join('\n');
+    return tableText([machine, 'measured'], rows);
   } finally {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }

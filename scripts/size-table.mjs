@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packPackage } from './pack.mjs';
-import { recordTable } from './record-table.mjs';
+import { recordTable, tableText } from './record-table.mjs';
 import { root } from './run-program.mjs';
 import { measuredTable } from './size-measures.mjs';
 
@@ -31,15 +31,16 @@ export const tarballRows = () =>
     { name: 'tarball, unpacked', bytes: unpackedSize, files },
   ]);
 
-const line = (cells) => `| ${cells.join(' | ')} |`;
-
 /** Writes both tables. */
 export function writeSizes(rows) {
-  const titles = ['what', 'bytes', 'allowed', 'files'];
-  const cells = rows.map(({ name, bytes, allowed, files }) =>
-    line([name, grouped(bytes), allowed === undefined ? '' : grouped(allowed), files ?? '']),
-  );
-  const table = [line(titles), line(['---', '--:', '--:', '--:']), ...cells].join('\n');
+  const cells = rows.map(({ name, bytes, allowed, files }) => [
+    name,
+    grouped(bytes),
+    allowed === undefined ? '' : grouped(allowed),
+    files ?? '',
+  ]);
+  const rule = ['---', '--:', '--:', '--:'];
+  const table = tableText(['what', 'bytes', 'allowed', 'files'], cells, rule);
   recordTable('sizes', table, DOCUMENT);
   recordTable('measures', withTarball(measuredTable), DOCUMENT);
 }

@@ -1,7 +1,7 @@
 // Compiles a program that imports every entry of the packed package, with `skipLibCheck: false`, by each TypeScript, in each way of finding
 // modules, with and without the DOM library and the types of Node, and prints a table; `--record` writes it to docs/policy.md, `--only TEXT`
 // compiles the rows that begin so, as in "5.4". Needs a build. The compilers are installed here at the first run.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -16,8 +16,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ENTRIES, subpathsOf } from '../../scripts/entries.mjs';
-import { packPackage } from '../../scripts/pack.mjs';
-import { recordTable } from '../../scripts/record-table.mjs';
+import { installIn } from '../../scripts/install-in.mjs';
+import { packPackage, unpackInto } from '../../scripts/pack.mjs';
+import { recordTable, tableLine, tableText } from '../../scripts/record-table.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const modules = join(here, 'node_modules');
@@ -55,25 +56,13 @@ export async function main(): Promise<void> {
 }
 `;
 
-/** Versions are exact, and there is no lock file: it would have to name the binaries of every system. */
-function install() {
-  const { status } = spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund'], {
-    cwd: here,
-    shell: process.platform === 'win32',
-    stdio: 'inherit',
-  });
-  if (status !== 0) process.exit(status ?? 1);
-}
-
 const versionOf = (name) =>
   JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8')).version;
 
 /** The folder of a project that has the package, and the types of Node where those are asked for. */
 function makeProject(home, tarball, node = '') {
   const folder = join(home, `project${node}`);
-  const installed = join(folder, 'node_modules/quark-sdk');
-  mkdirSync(installed, { recursive: true });
-  spawnSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+  unpackInto(folder, tarball);
   if (node !== '') {
     mkdirSync(join(folder, 'node_modules/@types'));
     const link = join(folder, 'node_modules/@types/node');
@@ -133,24 +122,24 @@ async function rowOf(projects, version, resolution) {
   return cells;
 }
 
-if (!existsSync(modules)) install();
+if (!existsSync(modules)) installIn(here);
 const home = mkdtempSync(join(tmpdir(), 'quark-compilers-'));
 try {
   const { tarball } = packPackage(home);
   const projects = Object.fromEntries(
     ['', '20', '22', '24'].map((node) => [node, makeProject(home, tarball, node)]),
   );
-  const line = (cells) => `| ${cells.join(' | ')} |`;
   const titles = ['TypeScript', 'modules', ...PLATFORMS.map(({ name }) => name)];
-  const table = [line(titles), line(titles.map(() => '---'))];
+  const rows = [];
   for (const version of TYPESCRIPTS.filter((one) => one.startsWith(options.only)))
     for (const resolution of Object.keys(RESOLUTIONS)) {
       const cells = await rowOf(projects, version, resolution);
-      table.push(line([versionOf(`typescript${version}`), resolution, ...cells]));
-      console.log(table.at(-1));
+      rows.push([versionOf(`typescript${version}`), resolution, ...cells]);
+      console.log(tableLine(rows.at(-1)));
     }
-  console.log(`\n${table.join('\n')}`);
-  if (options.record) recordTable('compilers', table.join('\n'));
+  const table = tableText(titles, rows);
+  console.log(`\n${table}`);
+  if (options.record) recordTable('compilers', table);
 } finally {
   rmSync(home, { recursive: true, force: true });
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { packPackage } from '../../scripts/pack.mjs';
-import { recordTable } from '../../scripts/record-table.mjs';
+import { recordTable, tableText } from '../../scripts/record-table.mjs';
 import { root } from '../../scripts/run-program.mjs';
 import { APPS } from './apps.mjs';
 import { answered, driveEdge, drivePage, driveServer } from './drive.mjs';
@@ -224,12 +224,10 @@ try {
   const rows = [];
   for (const app of APPS.filter((one) => waysOf(one).length > 0))
     rows.push(...(await tried(app, tarball)));
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  const table = [
-    line(COLUMNS),
-    line(COLUMNS.map(() => '---')),
-    ...rows.map(({ cells }) => line(cells)),
-  ].join('\n');
+  const table = tableText(
+    COLUMNS,
+    rows.map(({ cells }) => cells),
+  );
   console.log(`\n${table}`);
   if (options.record) recordTable('frameworks', table);
   process.exitCode = rows.some(({ isFailed }) => isFailed) ? 1 : 0;

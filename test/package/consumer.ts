@@ -1,6 +1,6 @@
 // A user's project, made outside of the repository so that nothing is found here by accident: the packed tarball
 // unpacked into node_modules, and the declared dependencies linked in place of a download.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -17,7 +17,7 @@ import { dirname, extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser } from 'playwright';
 import { CHROMIUM_ARGS, findChromium } from '../../scripts/chromium.mjs';
-import { packPackage } from '../../scripts/pack.mjs';
+import { packPackage, unpackInto } from '../../scripts/pack.mjs';
 
 export const REPOSITORY: string = fileURLToPath(new URL('../../', import.meta.url));
 export const DIST: string = join(REPOSITORY, 'dist');
@@ -40,9 +40,7 @@ export class Consumer {
   constructor(tarball: string, files: Readonly<Record<string, string>>) {
     this.root = mkdtempSync(join(tmpdir(), 'quark-consumer-'));
     const modules = join(this.root, 'node_modules');
-    const installed = join(modules, 'quark-sdk');
-    mkdirSync(installed, { recursive: true });
-    execFileSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+    const installed = unpackInto(this.root, tarball);
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
     for (const name of Object.keys(manifest.optionalDependencies)) {
       if (!existsSync(join(REPOSITORY, 'node_modules', name))) continue; // of another platform

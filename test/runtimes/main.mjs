@@ -18,8 +18,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRIES } from '../../scripts/entries.mjs';
-import { packPackage } from '../../scripts/pack.mjs';
-import { recordTable } from '../../scripts/record-table.mjs';
+import { installIn } from '../../scripts/install-in.mjs';
+import { packPackage, unpackInto } from '../../scripts/pack.mjs';
+import { recordTable, tableText } from '../../scripts/record-table.mjs';
 import { root } from '../../scripts/run-program.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -65,12 +66,7 @@ function platformBinary(scope, name) {
 /** A user's project with the packed package and what it depends on. */
 function makeProject() {
   const project = mkdtempSync(join(tmpdir(), 'quark-runtimes-'));
-  const installed = join(project, 'node_modules/quark-sdk');
-  mkdirSync(installed, { recursive: true });
-  const { tarball } = packPackage(project);
-  spawnSync('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'], {
-    stdio: 'inherit',
-  });
+  const installed = unpackInto(project, packPackage(project).tarball);
   const { dependencies, optionalDependencies } = JSON.parse(
     readFileSync(join(installed, 'package.json'), 'utf8'),
   );
@@ -228,27 +224,15 @@ async function rowOf(project, [name, find, work, cannot = {}]) {
   return { name, cells, isFailed: failed.length > 0 };
 }
 
-/** Versions are exact, and there is no lock file: it would have to name the binaries of every system. */
-function install() {
-  const { status } = spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund'], {
-    cwd: here,
-    shell: process.platform === 'win32',
-    stdio: 'inherit',
-  });
-  if (status !== 0) process.exit(status ?? 1);
-}
-
-if (!existsSync(modules)) install();
+if (!existsSync(modules)) installIn(here);
 const project = makeProject();
 try {
   const rows = [];
   for (const runtime of RUNTIMES) rows.push(await rowOf(project, runtime));
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  const table = [
-    line(['runtime', ...COLUMNS]),
-    line(['runtime', ...COLUMNS].map(() => '---')),
-    ...rows.map(({ name, cells }) => line([name, ...cells])),
-  ].join('\n');
+  const table = tableText(
+    ['runtime', ...COLUMNS],
+    rows.map(({ name, cells }) => [name, ...cells]),
+  );
   console.log(table);
   if (process.argv.includes('--record')) recordTable('runtimes', table);
   process.exitCode = rows.some(({ isFailed }) => isFailed) ? 1 : 0;

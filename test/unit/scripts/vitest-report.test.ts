@@ -34,6 +34,9 @@ describe('a second run', () => {
     ).toEqual(['test/e2e/a.test.ts']);
     expect(repeated({ 'test/e2e/a.test.ts': { one: 'passed' } })).toEqual([]);
     expect(repeated({ 'test/e2e/a.test.ts': failed, 'test/unit/b.test.ts': failed })).toEqual([]);
+    expect(repeated({ 'test/unit/b.isolated.test.ts': failed })).toEqual([
+      'test/unit/b.isolated.test.ts',
+    ]);
     const many = ['a', 'b', 'c', 'd'].map((name) => [`test/e2e/${name}.test.ts`, failed] as const);
     expect(repeated(Object.fromEntries(many))).toEqual([]);
     expect(filesToRepeat(join(folder, 'missing.json'), '/root/')).toEqual([]);
