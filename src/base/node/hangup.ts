@@ -26,7 +26,7 @@ export function outliveTerminal(): (() => void) | undefined {
 
 /**
  * Whether SIGHUP was ignored when this process began, as `nohup` and `trap '' HUP` have it. Node takes an ignored SIGHUP back at its
- * start (seen with 20.20), so that the mask of the process says so in other runtimes only. What remains in Node: `nohup` as the command
+ * start (seen with 20, 22 and 24), so that the mask of the process says so in other runtimes only. What remains in Node: `nohup` as the command
  * that the shell has named in `_`, a standard input that `nohup` has closed (/dev/null, open for writing), and a parent that ignores the
  * signal, such as a script under `nohup`.
  */
